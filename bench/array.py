@@ -59,9 +59,7 @@ def make_array(kilobytes: int) -> tuple[str, str]:
         items += pair
         size += len(json.dumps(pair))
     whole = json.dumps(items)
-    return whole, whole.replace('\\"', '"').replace("\\n", "\n").replace("true", "True").replace(
-        "]}}", "],},}"
-    )
+    return whole, whole.replace('\\"', '"').replace("\\n", "\n").replace("true", "True").replace("]}}", "],},}")
 
 
 def split_chunks(text: str) -> list[str]:
@@ -114,9 +112,7 @@ def measure(sizes: Sequence[int], rounds: int, samples: int) -> list[Row]:
         for way, name in enumerate((MOOT, DAMAGED))
     ]
     for name, parse in contenders().items():
-        rows.append(
-            Row(name, {size: parse_seconds(parse, whole, samples) for size, (whole, _) in arrays.items()})
-        )
+        rows.append(Row(name, {size: parse_seconds(parse, whole, samples) for size, (whole, _) in arrays.items()}))
     return rows
 
 
@@ -132,16 +128,12 @@ def goals(rows: Sequence[Row]) -> list[Goal]:
     for name, least in ((JITER, 10), (REPAIR, 1000)):
         if name in by:
             times = by[name][100] / by[MOOT][100]
-            found.append(
-                Goal(f"{name} against Moot at 100 KB", f">= {least:,} x", f"{times:,.0f} x", times >= least)
-            )
+            found.append(Goal(f"{name} against Moot at 100 KB", f">= {least:,} x", f"{times:,.0f} x", times >= least))
     return found
 
 
 def show(rows: Sequence[Row], found: Sequence[Goal]) -> None:
-    versions = [
-        f"{name} {metadata.version(name)}" for name in (JITER, PARTIAL, REPAIR) if name in contenders()
-    ]
+    versions = [f"{name} {metadata.version(name)}" for name in (JITER, PARTIAL, REPAIR) if name in contenders()]
     print(
         f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}, Python {platform.python_version()}; "
         f"{', '.join(versions)}; load {os.getloadavg()[0]:.1f}\n"
@@ -164,9 +156,7 @@ def show_goals(found: Sequence[Goal]) -> None:
 
 def main() -> None:
     options = argparse.ArgumentParser(prog="python -m bench.array", description=__doc__)
-    options.add_argument(
-        "--quick", action="store_true", help="smaller arrays and fewer samples; its figures are rough"
-    )
+    options.add_argument("--quick", action="store_true", help="smaller arrays and fewer samples; its figures are rough")
     options.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE as well")
     chosen = options.parse_args()
     rows = measure(QUICK_SIZES, 3, 5) if chosen.quick else measure(SIZES, 7, 25)

@@ -83,9 +83,7 @@ def moot(name: str, wire: WireFormat, path: str) -> OpenContender:
 
             request = ModelRequest(model=plan, messages=(user_message(QUESTION),))
             stream = provider.stream_chunks(request, "key")
-            result = await consume_stream(
-                stream, TurnKey("alpha"), StopSignal(), Limits(), RunLog(read).append_events
-            )
+            result = await consume_stream(stream, TurnKey("alpha"), StopSignal(), Limits(), RunLog(read).append_events)
             assert result.status == "completed", result
 
         try:
@@ -145,11 +143,7 @@ PACKAGES = {OPENAI_SDK: "openai", LITELLM: "litellm"}
 
 def installed_contenders() -> dict[str, OpenContender]:
     """Leave out the SDKs that are not there to be measured."""
-    return {
-        name: opened
-        for name, opened in CONTENDERS.items()
-        if name not in PACKAGES or find_spec(PACKAGES[name])
-    }
+    return {name: opened for name, opened in CONTENDERS.items() if name not in PACKAGES or find_spec(PACKAGES[name])}
 
 
 def versions() -> dict[str, str]:

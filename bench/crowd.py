@@ -99,9 +99,7 @@ async def measure(contender: str, address: str, streams: int, seconds: float) ->
         chunk_us=1e6 * cpu / chunks,
         late_p50_ms=1e3 * p50,
         late_p99_ms=1e3 * p99,
-        stream_kb=(after - before) / streams / 1024
-        if before and after and streams >= MIN_STREAMS_FOR_MEMORY
-        else None,
+        stream_kb=(after - before) / streams / 1024 if before and after and streams >= MIN_STREAMS_FOR_MEMORY else None,
     )
 
 

@@ -66,9 +66,7 @@ def debate_timing(events: Sequence[Event], seconds: float) -> DebateTiming:
     """Read the figures from the log, once it is sure that nothing was left out."""
     assert isinstance(events[-1], RunEnded)
     assert events[-1].status == "completed", events[-1]
-    assert all(any(isinstance(event, kind) for event in events) for kind in REQUIRED_EVENTS), (
-        "not all was found"
-    )
+    assert all(any(isinstance(event, kind) for event in events) for kind in REQUIRED_EVENTS), "not all was found"
     answers = [event.at for event in events if isinstance(event, TurnEnded) and event.stage == "debate"]
     begun = [event.at for event in events if isinstance(event, TurnStarted) and event.stage == "synthesis"]
     return DebateTiming(seconds, min(begun) - max(answers))
@@ -78,13 +76,9 @@ async def debate_inline(scripts: ScriptsByLane) -> DebateTiming:
     """Debate as `moot ask` does."""
     provider, events = ScriptedProvider(Scripts(scripts)), list[Event]()
     plan = RunPlan(mode="debate", participants=make_participants(tuple(scripts)))
-    chains = {
-        who.id: [ResolvedModel(who.model, provider, who.model, KeyRing(()))] for who in plan.participants
-    }
+    chains = {who.id: [ResolvedModel(who.model, provider, who.model, KeyRing(()))] for who in plan.participants}
     began = time.monotonic()
-    await inline.run_inline(
-        plan, user_message(QUESTION), chains, RunLog(events.extend), ModelCaller(), StopSignal()
-    )
+    await inline.run_inline(plan, user_message(QUESTION), chains, RunLog(events.extend), ModelCaller(), StopSignal())
     return debate_timing(events, time.monotonic() - began)
 
 

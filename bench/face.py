@@ -86,9 +86,7 @@ async def _background_streams(http: Http, streams: int) -> AsyncIterator[None]:
     """Let so many streams go on, each in a discussion of its own."""
     readers: list[asyncio.Task[None]] = []
     for _ in range(streams):
-        asked = _completion_request(
-            "moot/single", discussion=(await _create_discussion(http, "scripted/murmur"))[0]
-        )
+        asked = _completion_request("moot/single", discussion=(await _create_discussion(http, "scripted/murmur"))[0])
         response = await http.post("/v1/chat/completions", json=asked)
         assert response.status == 200, await response.text()
         readers.append(asyncio.create_task(_read(response)))

@@ -33,9 +33,7 @@ class Load(Struct, frozen=True):
 
     @property
     def chunks(self) -> int:
-        after = END_SECONDS + (
-            self.newcomers * NEWCOMER_SECONDS + FIRST_CHUNK_SECONDS if self.newcomers else 0
-        )
+        after = END_SECONDS + (self.newcomers * NEWCOMER_SECONDS + FIRST_CHUNK_SECONDS if self.newcomers else 0)
         return round(RATE * (SETTLE_SECONDS + self.seconds + after))
 
 
@@ -88,9 +86,7 @@ async def measure_load(workspace: Workspace, load: Load) -> RelayFigures:
                 await _warm_up(http, server.url)
                 began = time.monotonic()
                 model = f"bench/held-{load.chunks}"
-                runs = await _open_discussions(
-                    http, server.url, model, load.lanes, load.streams // load.lanes
-                )
+                runs = await _open_discussions(http, server.url, model, load.lanes, load.streams // load.lanes)
                 await _send_order(readers, Order(runs=runs, lanes=load.lanes, chunks=load.chunks))
                 assert await provider.read_line() == b"all held"
                 ramp = time.monotonic() - began
@@ -114,9 +110,7 @@ async def _warm_up(http: aiohttp.ClientSession, url: str) -> None:
     assert status == "completed", status
 
 
-async def _open_discussions(
-    http: aiohttp.ClientSession, url: str, model: str, lanes: int, runs: int
-) -> list[str]:
+async def _open_discussions(http: aiohttp.ClientSession, url: str, model: str, lanes: int, runs: int) -> list[str]:
     """Open a discussion for each run, and return the runs that answer in them."""
     body = {"message": "Go on.", "mode": "parallel", "participants": [model] * lanes}
     at_once = asyncio.Semaphore(CONCURRENT_OPENS)
@@ -149,9 +143,7 @@ async def _measure_cpu(
     before, began = _read_cpu_times(workspace, server, provider, readers), time.monotonic()
     await asyncio.sleep(window[1] - time.monotonic())
     after, took = _read_cpu_times(workspace, server, provider, readers), time.monotonic() - began
-    used = [
-        sum(after[who].values()) - sum(before[who].get(pid, 0.0) for pid in after[who]) for who in range(4)
-    ]
+    used = [sum(after[who].values()) - sum(before[who].get(pid, 0.0) for pid in after[who]) for who in range(4)]
     return CpuSeconds(took, *used)
 
 

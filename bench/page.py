@@ -53,12 +53,8 @@ async def first_visit(page: Page, server: MootProcess) -> list[Figure]:
     session = await page.context.new_cdp_session(page)
     await session.send("Network.enable")
     urls: dict[str, str] = {}
-    session.on(
-        "Network.responseReceived", lambda told: urls.update({told["requestId"]: told["response"]["url"]})
-    )
-    session.on(
-        "Network.loadingFinished", lambda told: sizes.update({told["requestId"]: told["encodedDataLength"]})
-    )
+    session.on("Network.responseReceived", lambda told: urls.update({told["requestId"]: told["response"]["url"]}))
+    session.on("Network.loadingFinished", lambda told: sizes.update({told["requestId"]: told["encodedDataLength"]}))
     await page.goto(server.url)
     await page.get_by_role("textbox").first.wait_for()
     await page.get_by_text("Looking for models that can answer").wait_for(state="hidden")

@@ -58,9 +58,7 @@ class FirstText:
 
 async def measure(address: str, size: Size) -> list[Row]:
     async with AsyncExitStack() as opened:
-        asks = {
-            name: await opened.enter_async_context(o(address)) for name, o in installed_contenders().items()
-        }
+        asks = {name: await opened.enter_async_context(o(address)) for name, o in installed_contenders().items()}
         for ask in asks.values():  # connections are open and modules imported before anything counts
             await ask("burst-50", len)
         gc.collect()
@@ -81,9 +79,7 @@ async def measure(address: str, size: Size) -> list[Row]:
     ]
 
 
-async def _rounds(
-    asks: dict[str, Ask], rounds: int, measure: Callable[[Ask], Awaitable[T]]
-) -> dict[str, list[T]]:
+async def _rounds(asks: dict[str, Ask], rounds: int, measure: Callable[[Ask], Awaitable[T]]) -> dict[str, list[T]]:
     """Let the contenders take turns, every other round the other way round."""
     found: dict[str, list[T]] = {name: [] for name in asks}
     for number in range(rounds):
@@ -116,9 +112,7 @@ async def _first_ms(ask: Ask, request_count: int) -> float:
 
 def main() -> None:
     options = argparse.ArgumentParser(prog="python -m bench.providers", description=__doc__)
-    options.add_argument(
-        "--quick", action="store_true", help="a smoke run of some 20 s; its figures are rough"
-    )
+    options.add_argument("--quick", action="store_true", help="a smoke run of some 20 s; its figures are rough")
     options.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE as well")
     chosen = options.parse_args()
     size = QUICK if chosen.quick else FULL

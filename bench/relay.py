@@ -58,9 +58,7 @@ async def measure(name: str, server: Postgres | None, size: Size) -> DatabaseRep
         rest = await _idle_cpu_percent(place, size.rest_seconds)
     async with create_workspace(server) as place:
         pages = await relay_pages.measure_pages(place, size.rounds)
-    return DatabaseReport(
-        name, rest, [await _measure_load(name, server, load) for load in size.loads], pages, start
-    )
+    return DatabaseReport(name, rest, [await _measure_load(name, server, load) for load in size.loads], pages, start)
 
 
 async def _measure_load(name: str, server: Postgres | None, load: Load) -> RelayFigures:

@@ -90,9 +90,7 @@ async def _create_person(database: Database, name: str, discussions: int, older:
     rows = [_discussion_row(account, number) for number in range(discussions)]
     await _insert_rows(database, discussion, rows)
     for row, said in ((rows[-2], older), (rows[-1], newest)):
-        await _insert_rows(
-            database, message, [_message_row(account, row["id"], number) for number in range(said)]
-        )
+        await _insert_rows(database, message, [_message_row(account, row["id"], number) for number in range(said)])
     return Person(token, rows[-1]["id"], rows[-2]["id"])
 
 

@@ -68,10 +68,7 @@ def _relay_goals(on: DatabaseReport) -> Iterator[Goal]:
 def _cpu_goal(database: str, load: RelayFigures) -> Goal:
     """A server that falls behind does less than it should: its cost a chunk means nothing."""
     goal = _at_most(f"CPU a chunk, {_streams(load)}", database, load.chunk_us, CHUNK_US, " µs")
-    if (
-        load.chunks_a_second >= MIN_RECEIVED_SHARE * RATE * load.streams
-        and load.late_p99_ms <= MAX_LIVE_LATENESS_MS
-    ):
+    if load.chunks_a_second >= MIN_RECEIVED_SHARE * RATE * load.streams and load.late_p99_ms <= MAX_LIVE_LATENESS_MS:
         return goal
     return replace(goal, found="fell behind", met=False)
 
@@ -151,9 +148,7 @@ def _load_lines(databases: Sequence[DatabaseReport]) -> Iterator[str]:
 def _above_bare(report: Report) -> Iterator[str]:
     """Set each cost beside that of the barest relay of as many streams."""
     names = [on.database for on in report.databases]
-    yield from _head(
-        "µs a chunk", "barest relay", *(f"{name}{more}" for name in names for more in ("", ", ratio"))
-    )
+    yield from _head("µs a chunk", "barest relay", *(f"{name}{more}" for name in names for more in ("", ", ratio")))
     for least in report.bare:
         cells = [_short(least.chunk_us)]
         for on in report.databases:

@@ -75,16 +75,12 @@ def feed_seconds(create_segmenter: CreateSegmenter, text: str) -> float:
 def measure(rounds: int) -> list[Row]:
     """Measure all ways in turns, so that a busier minute is no single one's."""
     texts = {size: make_answer(size) for size in SIZES}
-    spent: dict[str, dict[int, list[float]]] = {
-        name: {size: [] for size in SIZES} for name in measured_segmenters()
-    }
+    spent: dict[str, dict[int, list[float]]] = {name: {size: [] for size in SIZES} for name in measured_segmenters()}
     for _ in range(rounds):
         for name, begin in measured_segmenters().items():
             for size, text in texts.items():
                 spent[name][size].append(feed_seconds(begin, text))
-    return [
-        Row(name, {size: median(seconds) for size, seconds in sizes.items()}) for name, sizes in spent.items()
-    ]
+    return [Row(name, {size: median(seconds) for size, seconds in sizes.items()}) for name, sizes in spent.items()]
 
 
 def goals(rows: Sequence[Row]) -> list[Goal]:

@@ -85,7 +85,7 @@ SCENES = (
         participants=[voice("Ida", "ida"), voice("Ben", "ben"), voice("Cy", "cy")],
         mode="advisors",
         rules={"advisors": {"synthesis": True, "early": 0}},
-        ready="What it comes to",
+        ready="Synthesis",
     ),
     Scene(
         name="directed",

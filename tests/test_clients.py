@@ -42,9 +42,7 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Moot
 async def client(server: MootServer) -> "AsyncIterator[AsyncOpenAI]":
     import openai  # noqa: PLC0415 - large, and only the worker that runs this file needs it
 
-    async with openai.AsyncOpenAI(
-        base_url=f"{server.url}/v1", api_key="none is needed here", max_retries=0
-    ) as client:
+    async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="none is needed here", max_retries=0) as client:
         yield client
 
 
@@ -88,9 +86,7 @@ async def test_openai_sdk_raises_matching_errors_for_rejected_requests(client: "
     with pytest.raises(openai.APIStatusError, match="Key rejected"):
         await create(model="scripted/unauthorized", messages=[{"role": "user", "content": "?"}])
     with pytest.raises(openai.APIError, match=r"reset|broke|closed|connection"):
-        async for _ in await create(
-            model="scripted/reset", messages=[{"role": "user", "content": "?"}], stream=True
-        ):
+        async for _ in await create(model="scripted/reset", messages=[{"role": "user", "content": "?"}], stream=True):
             pass
 
 

@@ -99,9 +99,7 @@ class DebateCluster(ServerCluster):
     def call_counts(self, names: list[str]) -> Counter[tuple[str, str]]:
         """How often each was asked, and for what."""
         return Counter(
-            (call.model.partition("-")[0], call_phase(call))
-            for call in self.models.calls
-            if call.model in names
+            (call.model.partition("-")[0], call_phase(call)) for call in self.models.calls if call.model in names
         )
 
 
@@ -171,9 +169,7 @@ def assert_no_repeated_events(events: list[Any]) -> None:
         pytest.param("perhaps", "ballot", 11, marks=pytest.mark.slow),
     ],
 )
-async def test_debate_resumes_after_kill_in_each_phase(
-    cluster: DebateCluster, who: str, at: str, before: int
-) -> None:
+async def test_debate_resumes_after_kill_in_each_phase(cluster: DebateCluster, who: str, at: str, before: int) -> None:
     cluster.models.hold_rules.append(call_matcher(who, at))
     reader, names = await cluster.open_debate("yes", "no", "perhaps")
     await reader.wait_until(lambda events: count_finished(events) >= before)
@@ -191,9 +187,7 @@ async def test_debate_resumes_after_kill_in_each_phase(
 async def test_advisors_run_resumes_after_kill(cluster: DebateCluster) -> None:
     cluster.models.hold_rules.append(call_matcher("no", "cross_talk"))
     names = [f"{script}-{next(model_numbers)}" for script in ("yes", "no", "perhaps")]
-    reader = await cluster.open_discussion(
-        "advisors", *names, advisors={"cross_talk": True, "synthesis": True}
-    )
+    reader = await cluster.open_discussion("advisors", *names, advisors={"cross_talk": True, "synthesis": True})
     await reader.wait_until(lambda events: count_finished(events) >= 3 + 2)
     await cluster.models.wait_for_held_calls()
     await cluster.kill_and_restart()
@@ -202,9 +196,7 @@ async def test_advisors_run_resumes_after_kill(cluster: DebateCluster) -> None:
     once = Counter({(who, at): 1 for who in ("yes", "no", "perhaps") for at in (FIRST_STAGE, "cross_talk")})
     assert cluster.call_counts(names) == once + Counter({("no", "cross_talk"): 1, ("yes", "together"): 1})
     asked = [
-        call.prompt
-        for call in cluster.models.calls
-        if call.model == names[1] and call_phase(call) == "cross_talk"
+        call.prompt for call in cluster.models.calls if call.model == names[1] and call_phase(call) == "cross_talk"
     ]
     assert len(set(asked)) == 1, "it is told the same again"
 
@@ -238,9 +230,7 @@ async def test_lane_retry_resumes_after_kill(cluster: DebateCluster) -> None:
 
 @pytest.mark.parametrize("kills", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("gate", [True, pytest.param(False, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(
-    ("who", "at"), [("no", "debate"), pytest.param("yes", "synthesis", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("who", "at"), [("no", "debate"), pytest.param("yes", "synthesis", marks=pytest.mark.slow)])
 async def test_lane_retry_requested_during_run_survives_kill(
     cluster: DebateCluster, who: str, at: str, gate: bool, kills: int
 ) -> None:
@@ -289,12 +279,8 @@ async def test_retry_of_older_debate_does_not_see_newer_run(
     for reader in (again, new):
         await assert_debate_complete(cluster, reader.run)
         assert {event["run"] for event in reader.events} == {reader.run}
-    briefs = [
-        call.prompt for call in cluster.models.calls if call_phase(call) == "debate" and newer in call.prompt
-    ]
-    answers = {
-        e["message"]["text"] for e in again.events if e["type"] == "turn_ended" and e["stage"] == FIRST_STAGE
-    }
+    briefs = [call.prompt for call in cluster.models.calls if call_phase(call) == "debate" and newer in call.prompt]
+    answers = {e["message"]["text"] for e in again.events if e["type"] == "turn_ended" and e["stage"] == FIRST_STAGE}
     assert len(briefs) == 3
     for prompt in briefs:
         told = prompt.partition(debate_scripts.SECOND_ANSWER_PROMPT)[2]

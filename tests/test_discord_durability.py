@@ -42,18 +42,11 @@ async def run_discord_bot(kind: DatabaseKind, folder: Path) -> AsyncIterator[tup
 
 
 def participant_messages(fake: FakeDiscord, channel: FakeChannel, participant: str) -> list[str]:
-    return [
-        text
-        for name, text in fake.channel_lines(channel)
-        if name == participant and not text.startswith("-#")
-    ]
+    return [text for name, text in fake.channel_lines(channel) if name == participant and not text.startswith("-#")]
 
 
 def has_posted(fake: FakeDiscord, channel: FakeChannel, minimum: int) -> bool:
-    return (
-        len(participant_messages(fake, channel, "Alpha") + participant_messages(fake, channel, "Beta"))
-        >= minimum
-    )
+    return len(participant_messages(fake, channel, "Alpha") + participant_messages(fake, channel, "Beta")) >= minimum
 
 
 @pytest.mark.parametrize("kills", [(7,), pytest.param((1, 7), marks=pytest.mark.slow)])

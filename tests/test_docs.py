@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^(?P<fence>`{3,})(?P<kind>\w+)\n(?P<text>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# (\w+\.(?:toml|py))\n")
-EXPECTED_OUTPUT = re.compile(r"^#> ?(.*)$", re.MULTILINE)
+EXPECTED_OUTPUT = re.compile(r"^# > ?(.*)$", re.MULTILINE)
 # Programs that start cold: tools with their server, clients of the API, and Python with all of Moot.
 SLOW_EXAMPLE = re.compile(
     r"--tools|moot lab|import Moot\b.*StageStarted|import (ask|ParticipantSpec|MootError)\b", re.DOTALL
@@ -52,9 +52,7 @@ def page_files(page: str, kind: str) -> dict[str, str]:
 
 def mark_slow(some: list[Block]) -> list[Any]:
     """Put the examples that take long into the slow ring; there are others of their kinds."""
-    return [
-        pytest.param(one, marks=pytest.mark.slow) if SLOW_EXAMPLE.search(one.text) else one for one in some
-    ]
+    return [pytest.param(one, marks=pytest.mark.slow) if SLOW_EXAMPLE.search(one.text) else one for one in some]
 
 
 def block_id(block: Block) -> str:
@@ -93,9 +91,7 @@ def moot_command_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("block", mark_slow(blocks_of_kind("console")), ids=block_id)
-def test_console_examples_print_documented_output(
-    block: Block, moot_command_folder: Path, tmp_path: Path
-) -> None:
+def test_console_examples_print_documented_output(block: Block, moot_command_folder: Path, tmp_path: Path) -> None:
     """What a page shows under a file's name is in that file."""
     _write_page_files(block.page, tmp_path)
     for example in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
@@ -123,9 +119,7 @@ async def test_api_examples_return_documented_output(page: str, tmp_path: Path) 
         script = ["set -o pipefail"]
         wanted: list[str] = []
         for block in blocks_of_kind("curl"):
-            for example in (
-                re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:] if block.page == page else ()
-            ):
+            for example in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:] if block.page == page else ():
                 command, expected = _split_command(example)
                 script += [f"echo '# {len(wanted)}'", _with_server_url(command, server.url)]
                 wanted.append(expected)
@@ -156,7 +150,7 @@ def _split_command(example: str) -> tuple[str, str]:
     "block", mark_slow([one for one in blocks_of_kind("python") if not FILE.match(one.text)]), ids=block_id
 )
 def test_python_examples_print_documented_output(block: Block, tmp_path: Path) -> None:
-    """What a program says stands at its end, after `#>`; one that leaves it out says something."""
+    """What a program says stands at its end, after `# >`; one that leaves it out says something."""
     output = run_command([sys.executable, "-c", block.text], tmp_path)
     assert "Traceback" not in output
     expected = EXPECTED_OUTPUT.findall(block.text)
@@ -188,7 +182,7 @@ def test_docs_have_examples_of_each_kind() -> None:
 
 def test_every_scripted_fault_is_documented() -> None:
     page = (ROOT / "docs" / "faults.md").read_text()
-    assert set(SCRIPT_FAULTS) == set(re.findall(r"`([a-z_]+)`", page.partition("## The lab")[0]))
+    assert set(SCRIPT_FAULTS) == set(re.findall(r"`([a-z_]+)`", page.partition("## Fake provider server")[0]))
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)

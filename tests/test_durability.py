@@ -85,9 +85,7 @@ async def test_kill_loses_no_accepted_run_no_regeneration_and_no_follow_up(tmp_p
         interrupted = await here.open_discussion("parallel", "yielding-b", "yielding-c")
         await interrupted.wait_for_text(2)
         turn = f"/api/discussions/{answered.discussion}/turns/{first['id']}"
-        again = (await here.post_until_accepted(f"{turn}/again", {"model": "lab/yielding-d"})).body["run"][
-            "id"
-        ]
+        again = (await here.post_until_accepted(f"{turn}/again", {"model": "lab/yielding-d"})).body["run"]["id"]
         regenerated = RunReader(here, answered.discussion, again)
         await regenerated.wait_for_text()
         accepted, follow_up = await asyncio.gather(
@@ -116,9 +114,7 @@ async def test_kill_loses_no_accepted_run_no_regeneration_and_no_follow_up(tmp_p
 
 @pytest.mark.slow  # the test before shows it with one kill
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
-async def test_accepted_run_survives_kill_and_shutdown_before_it_starts(
-    kind: DatabaseKind, tmp_path: Path
-) -> None:
+async def test_accepted_run_survives_kill_and_shutdown_before_it_starts(kind: DatabaseKind, tmp_path: Path) -> None:
     async with start_cluster(kind, tmp_path) as here:
         [server] = here.servers
         killed = await here.open_discussion("single", "quick-a", on_server=server)
@@ -285,9 +281,7 @@ def fill_disk(file_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
-async def test_next_start_completes_migration_after_kill_during_first_start(
-    kind: DatabaseKind, tmp_path: Path
-) -> None:
+async def test_next_start_completes_migration_after_kill_during_first_start(kind: DatabaseKind, tmp_path: Path) -> None:
     with seeded_random(31) as chance:
         moments = [(books, chance.uniform(0, 0.03)) for books in (False, True)]
         await asyncio.gather(*(_kill_during_first_start(kind, tmp_path, *moment) for moment in moments))

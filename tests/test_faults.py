@@ -65,9 +65,7 @@ FAULT_CASES = [
     FaultCase(21, "overloaded", "error", "", "overloaded", "HTTP 529", retryable=True),
     FaultCase(22, "unauthorized", "error", "", "auth", "Key rejected", retryable=False),
     FaultCase(22, "forbidden", "error", "", "auth", "Key rejected", retryable=False),
-    FaultCase(
-        23, "content_filter", "error", SAMPLE_ANSWER, "content_blocked", "content filter", retryable=False
-    ),
+    FaultCase(23, "content_filter", "error", SAMPLE_ANSWER, "content_blocked", "content filter", retryable=False),
     FaultCase(23, "length", "completed", SAMPLE_ANSWER),
     FaultCase(24, "huge_line", "error", "", "bad_response", "524,288 bytes", retryable=False),
     FaultCase(24, "endless", "error", ANY_TEXT, "bad_response", "characters", retryable=False),
@@ -119,9 +117,7 @@ async def test_fault_11_missing_usage_is_none_and_zero_stays_zero(
     provider_server: ProviderServerSetup, api: Api
 ) -> None:
     assert (await run_provider_turn(provider_server.create_provider(api), "no_usage")).result.usage is None
-    assert (
-        await run_provider_turn(provider_server.create_provider(api), "zero_usage")
-    ).result.usage == Usage()
+    assert (await run_provider_turn(provider_server.create_provider(api), "zero_usage")).result.usage == Usage()
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -148,7 +144,5 @@ async def test_fault_20_retry_after_is_parsed_in_every_format(
 
 
 @pytest.mark.parametrize("api", APIS)
-async def test_fault_23_length_limit_sets_finish_reason(
-    provider_server: ProviderServerSetup, api: Api
-) -> None:
+async def test_fault_23_length_limit_sets_finish_reason(provider_server: ProviderServerSetup, api: Api) -> None:
     assert (await run_provider_turn(provider_server.create_provider(api), "length")).result.finish == "length"

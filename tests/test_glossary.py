@@ -27,7 +27,7 @@ def test_every_python_name_of_the_glossary_is_defined() -> None:
 def test_every_path_of_the_glossary_is_served() -> None:
     served = (ROOT / "web/src/api/types.ts").read_text("utf-8")
     paths = {path for row in ROWS for path in re.findall(r"`(/api/[^`]*)`", row[3])}
-    assert {path for path in paths if f" {path}\"" not in served} == set()
+    assert {path for path in paths if f' {path}"' not in served} == set()
 
 
 def test_every_word_of_the_glossary_is_explained_once() -> None:

@@ -29,9 +29,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 model_numbers = count(1)
 SPEAKER_ORDER = ["alpha", "beta", "gamma", "alpha"]
-WITHHELD_CHARACTERS = (
-    20  # characters of an answer that never come: its action is complete, and its speech is not
-)
+WITHHELD_CHARACTERS = 20  # characters of an answer that never come: its action is complete, and its speech is not
 
 
 def is_director_call(call: ModelCall) -> bool:
@@ -129,9 +127,7 @@ CALLS_WITHOUT_KILL = Counter(
         ("alpha", True),
     ],
 )
-async def test_lesson_resumes_after_kill_in_turn_or_decision(
-    cluster: LessonCluster, who: str, decision: bool
-) -> None:
+async def test_lesson_resumes_after_kill_in_turn_or_decision(cluster: LessonCluster, who: str, decision: bool) -> None:
     cluster.models.hold_rules.append(call_matcher(who, decision=decision))
     reader, names = await cluster.open_lesson()
     await cluster.models.wait_for_held_call()
@@ -142,14 +138,10 @@ async def test_lesson_resumes_after_kill_in_turn_or_decision(
     events = reader.events
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
     assert [e["kind"] for e in events if e["type"] == "notice"] == ["resumed"]
-    assert [e["next"] for e in events if e["type"] == "decision"] == [*SPEAKER_ORDER, "END"], (
-        "each is told once"
-    )
+    assert [e["next"] for e in events if e["type"] == "decision"] == [*SPEAKER_ORDER, "END"], "each is told once"
     assert [e["participant"] for e in events if e["type"] == "turn_ended"] == SPEAKER_ORDER
     cut = (who, "decision" if decision else "turn")
-    assert cluster.call_counts(names) == CALLS_WITHOUT_KILL + Counter({cut: 1}), (
-        "only what was cut off is asked again"
-    )
+    assert cluster.call_counts(names) == CALLS_WITHOUT_KILL + Counter({cut: 1}), "only what was cut off is asked again"
     await assert_lesson_complete(cluster, reader)
 
 

@@ -53,6 +53,4 @@ def test_choose_returns_same_mutants_for_same_seed() -> None:
 
 
 def test_every_mutated_module_has_a_test_file() -> None:
-    assert [
-        module for module in modules(ROOT / "src" / "moot") if not (ROOT / mirrored_tests(module)).exists()
-    ] == []
+    assert [module for module in modules(ROOT / "src" / "moot") if not (ROOT / mirrored_tests(module)).exists()] == []

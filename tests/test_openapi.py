@@ -142,9 +142,7 @@ def test_responses_conform_to_openapi_for_generated_requests(
     for found in schema.get_all_operations():
         assert isinstance(found, Ok)
         operation = found.ok()
-        if operation.path == EVENTS_PATH or (
-            operation.path in PATHS_WITHOUT_INPUT and mode == GenerationMode.NEGATIVE
-        ):
+        if operation.path == EVENTS_PATH or (operation.path in PATHS_WITHOUT_INPUT and mode == GenerationMode.NEGATIVE):
             continue
 
         @settings(
@@ -244,9 +242,7 @@ def test_stateless_stream_schema_lists_events_by_name(description: Any) -> None:
     answer = description["paths"][STATELESS_PATH]["post"]["responses"]["200"]
     data = answer["content"]["text/event-stream"]["schema"]["properties"]["data"]["contentSchema"]
     assert set(data["discriminator"]["mapping"]) == set(EVENT_NAMES.values())
-    assert not [name for name in description["components"]["schemas"] if "stateless" in name], (
-        "no name is taken"
-    )
+    assert not [name for name in description["components"]["schemas"] if "stateless" in name], "no name is taken"
 
 
 def test_security_schemes_are_declared_and_public_paths_are_exempt(description: Any) -> None:

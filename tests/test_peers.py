@@ -68,9 +68,7 @@ async def test_llama_cpp_max_tokens_sets_finish_length(provider: HttpProvider) -
 
 async def test_llama_cpp_stream_stops_on_stop_signal(provider: HttpProvider) -> None:
     stop = StopSignal()
-    request = ModelRequest(
-        model="peer", messages=(user_message("Tell me a very long story."),), max_tokens=2000
-    )
+    request = ModelRequest(model="peer", messages=(user_message("Tell me a very long story."),), max_tokens=2000)
     asyncio.get_running_loop().call_later(0.1, stop.request_stop)
     taken = await run_provider_turn(provider, "peer", request=request, stop=stop)
     assert taken.result.status == "stopped_by_user"
@@ -96,9 +94,7 @@ async def test_llama_cpp_models_are_listed(provider: HttpProvider) -> None:
 
 async def test_llama_cpp_answer_follows_json_schema(llama_cpp_server: Any) -> None:
     transport = Transport()
-    peer = HttpProvider(
-        "openai", WIRE_FORMATS["openai"](), f"{llama_cpp_server.listening_address}/v1", transport
-    )
+    peer = HttpProvider("openai", WIRE_FORMATS["openai"](), f"{llama_cpp_server.listening_address}/v1", transport)
     schema = b'{"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"]}'
     request = ModelRequest(
         model="peer", messages=(user_message("Pick a number."),), json_schema=Raw(schema), max_tokens=40

@@ -166,9 +166,7 @@ def secret_encodings(secret: str) -> Iterable[bytes]:
 
 
 @pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
-async def test_secrets_do_not_appear_in_responses_database_or_logs(
-    kind: DatabaseKind, tmp_path: Path
-) -> None:
+async def test_secrets_do_not_appear_in_responses_database_or_logs(kind: DatabaseKind, tmp_path: Path) -> None:
     lab = FakeProviderServer(Scripts(BUILT_IN_SCRIPTS))
     async with (
         lab_serving(lab) as lab_url,

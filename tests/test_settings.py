@@ -83,17 +83,13 @@ def test_load_settings_resolves_paths_relative_to_their_file(settings_files: Set
 
 
 def test_load_settings_keeps_absolute_paths(settings_files: SettingsFiles, tmp_path: Path) -> None:
-    settings_files.local_file.write_text(
-        f'[providers.scripted]\nscript = "{(tmp_path / "a.toml").as_posix()}"'
-    )
+    settings_files.local_file.write_text(f'[providers.scripted]\nscript = "{(tmp_path / "a.toml").as_posix()}"')
     assert load_settings(None, NO_ENVIRONMENT).providers["scripted"].script == str(tmp_path / "a.toml")
 
 
 def test_load_settings_takes_gguf_path_from_environment(settings_files: SettingsFiles) -> None:
     settings_files.local_file.write_text('[providers.local]\ngguf = "other.gguf"')
-    assert (
-        load_settings(None, {"MOOT_GGUF": "/models/tiny.gguf"}).providers["local"].gguf == "/models/tiny.gguf"
-    )
+    assert load_settings(None, {"MOOT_GGUF": "/models/tiny.gguf"}).providers["local"].gguf == "/models/tiny.gguf"
 
 
 def test_load_settings_ignores_empty_environment_variables(settings_files: SettingsFiles) -> None:
@@ -118,9 +114,7 @@ def test_load_settings_ignores_empty_environment_variables(settings_files: Setti
         ('[providers.a]\nkey_env = "MOOT_SECRET"', "variable of Moot itself"),
     ],
 )
-def test_load_settings_error_names_file_and_location(
-    settings_files: SettingsFiles, text: str, said: str
-) -> None:
+def test_load_settings_error_names_file_and_location(settings_files: SettingsFiles, text: str, said: str) -> None:
     settings_files.local_file.write_text('model = "good/one"')
     settings_files.named_file.write_text(text)
     with pytest.raises(BadSettings) as caught:
@@ -214,13 +208,9 @@ def test_ask_merges_settings_from_named_local_and_user_files(moot: MootCli) -> N
     Of those to ask instead, one lacks its key here and is passed over.
     """
     moot.write_file("elsewhere/named.toml", 'model = "scripted/one"')
-    moot.write_file(
-        "moot.toml", 'model = "scripted/never"\n[providers.scripted]\nscript = "talk/scripts.toml"'
-    )
+    moot.write_file("moot.toml", 'model = "scripted/never"\n[providers.scripted]\nscript = "talk/scripts.toml"')
     moot.write_file("talk/scripts.toml", '[one]\nfault = "unauthorized"\n[two]\nanswer = "Two."')
-    moot.write_file(
-        "home/.config/moot/moot.toml", '[fallback]\n"scripted/one" = ["openai/gpt-5", "scripted/two"]'
-    )
+    moot.write_file("home/.config/moot/moot.toml", '[fallback]\n"scripted/one" = ["openai/gpt-5", "scripted/two"]')
     done = moot("ask", "hi", "--config", "elsewhere/named.toml")
     assert (done.returncode, done.stdout) == (0, "Two.\n")
     assert "scripted/two is asked instead of scripted/one." in done.stderr
@@ -237,9 +227,7 @@ def test_ask_merges_settings_from_named_local_and_user_files(moot: MootCli) -> N
 def test_ask_reads_toml_and_yaml_scripts(moot: MootCli, name: str, script: str) -> None:
     moot.write_file("config/moot.toml", f'[providers.scripted]\nscript = "{name}"')
     moot.write_file(f"config/{name}", script)
-    done = moot(
-        "ask", "world", "--system", "Be kind.", "-m", "scripted/greeter", "--config", "config/moot.toml"
-    )
+    done = moot("ask", "world", "--system", "Be kind.", "-m", "scripted/greeter", "--config", "config/moot.toml")
     assert (done.returncode, done.stdout) == (0, "Hello, world! (Be kind.)\n")
 
 
@@ -271,9 +259,7 @@ def test_load_settings_takes_each_tool_server_from_one_file(settings_files: Sett
         ("[tools.notes]\nheaders = { A = 'b' }", "unknown field `headers`"),
     ],
 )
-def test_load_settings_rejects_invalid_tool_server(
-    settings_files: SettingsFiles, table: str, words: str
-) -> None:
+def test_load_settings_rejects_invalid_tool_server(settings_files: SettingsFiles, table: str, words: str) -> None:
     settings_files.local_file.write_text(table)
     with pytest.raises(BadSettings, match=words):
         load_settings(None, NO_ENVIRONMENT)

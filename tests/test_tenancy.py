@@ -348,9 +348,7 @@ async def test_stateless_chat_does_not_reveal_foreign_persona(
 
 
 @pytest.mark.parametrize("credential", ["token", "session"])
-async def test_lists_and_searches_return_nothing_of_other_tenants(
-    tenancy: TenancySetup, credential: str
-) -> None:
+async def test_lists_and_searches_return_nothing_of_other_tenants(tenancy: TenancySetup, credential: str) -> None:
     server, who = tenancy.server, tenancy.bob[credential]
     project = tenancy.ids["/api/projects/"]["id"]
     ada_s = (await server.get("/api/discussions", tenancy.ada)).body["discussions"]
@@ -409,9 +407,7 @@ async def test_foreign_live_run_is_not_visible(tenancy: TenancySetup, credential
 
 
 @pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
-async def test_foreign_discussion_and_runs_cannot_be_subscribed_to(
-    tenancy: TenancySetup, credential: str
-) -> None:
+async def test_foreign_discussion_and_runs_cannot_be_subscribed_to(tenancy: TenancySetup, credential: str) -> None:
     server, who = tenancy.server, tenancy.bob[credential]
     mine = await tenancy.open_discussion(who)
     discussion, run = mine["discussion"]["id"], mine["run"]["id"]
@@ -464,9 +460,7 @@ async def test_missing_or_wrong_credentials_are_unauthorized(tenancy: TenancySet
 async def test_event_stream_ends_when_token_is_deleted(tenancy: TenancySetup) -> None:
     server, who = tenancy.server, tenancy.bob["session"]
     made = (await server.post("/api/tokens", {"name": "Not for long"}, who)).body
-    async with aclosing(
-        server.events("/api/events", {"Authorization": f"Bearer {made['secret']}"})
-    ) as changes:
+    async with aclosing(server.events("/api/events", {"Authorization": f"Bearer {made['secret']}"})) as changes:
         await anext(changes)
         await server.call("DELETE", f"/api/tokens/{made['id']}", headers=who)
         async with asyncio.timeout(60):

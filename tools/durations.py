@@ -14,9 +14,7 @@ import pytest
 MAX_FIXTURES = 15  # fixtures
 
 # In a worker:
-_nested_seconds: list[
-    float
-] = []  # for each fixture that is being set up, the seconds that others took within it
+_nested_seconds: list[float] = []  # for each fixture that is being set up, the seconds that others took within it
 _pending_seconds: defaultdict[str, float] = defaultdict(float)
 # In the process that prints:
 _tests: Counter[str] = Counter()
@@ -65,9 +63,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     write = terminalreporter.write_line
     terminalreporter.section("seconds by folder")
     write(f"{'':32}{'tests':>8}{'setup':>9}{'call':>9}{'teardown':>9}{'all':>9}")
-    sums = {
-        folder: sum(_seconds[folder, phase] for phase in ("setup", "call", "teardown")) for folder in _tests
-    }
+    sums = {folder: sum(_seconds[folder, phase] for phase in ("setup", "call", "teardown")) for folder in _tests}
     for folder, total in sorted(sums.items(), key=lambda one: -one[1]):
         phases = "".join(f"{_seconds[folder, phase]:9.1f}" for phase in ("setup", "call", "teardown"))
         write(f"{folder:32}{_tests[folder]:8}{phases}{total:9.1f}")

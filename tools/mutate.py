@@ -214,9 +214,7 @@ def check(chosen: Sequence[Mutant], jobs: int) -> list[Mutant]:
                 clones.put(clone)
 
         with ThreadPoolExecutor(jobs) as pool:
-            for number, (mutant, outcome) in enumerate(
-                zip(chosen, pool.map(try_mutant, chosen), strict=True), 1
-            ):
+            for number, (mutant, outcome) in enumerate(zip(chosen, pool.map(try_mutant, chosen), strict=True), 1):
                 survivors += [mutant] if outcome == "SURVIVED" else []
                 sys.stdout.write(f"{number}/{len(chosen)} {outcome} {show(mutant)}\n")
                 sys.stdout.flush()

@@ -101,9 +101,7 @@ def _structs(infos: Iterable[inspect.Type]) -> Iterable[inspect.StructType]:
             waiting += [field.type for field in info.fields]
         waiting += getattr(info, "types", ())
         waiting += getattr(info, "item_types", ())
-        waiting += [
-            one for one in (getattr(info, "item_type", None), getattr(info, "value_type", None)) if one
-        ]
+        waiting += [one for one in (getattr(info, "item_type", None), getattr(info, "value_type", None)) if one]
 
 
 def _colours() -> str:
@@ -143,10 +141,7 @@ def _described() -> Sequence[Operation]:
 
 def _shapes(calls: Sequence[Operation]) -> list[Any]:
     return [
-        shape
-        for one in calls
-        for shape in (one.request_type, one.response_type)
-        if shape not in {None, MultipartForm}
+        shape for one in calls for shape in (one.request_type, one.response_type) if shape not in {None, MultipartForm}
     ]
 
 

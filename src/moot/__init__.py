@@ -1,6 +1,6 @@
-"""Several language models and personas around one table.
+"""Discussions among several language models: public Python API.
 
-What is named here is loaded when it is first used, so that `import moot` costs nothing.
+Exports are imported lazily, on first access, to keep `import moot` fast.
 """
 
 from importlib import import_module
@@ -10,9 +10,8 @@ if TYPE_CHECKING:
     from moot.sdk.client import Moot, ask
     from moot.sdk.participants import ParticipantSpec
     from moot.sdk.run import Result, RunHandle
-    from moot.types.debate import DebateOptions
     from moot.types.errors import MissingKey, MootError, NotFound, ProviderError, UnknownModel, UsageError
-    from moot.types.modes import AdvisorOptions, DirectedOptions
+    from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions
 
 __version__ = "0.1.0"
 __all__ = [
@@ -35,8 +34,7 @@ EXPORT_MODULES = {
     "moot.sdk.client": {"Moot", "ask"},
     "moot.sdk.run": {"Result", "RunHandle"},
     "moot.sdk.participants": {"ParticipantSpec"},
-    "moot.types.debate": {"DebateOptions"},
-    "moot.types.modes": {"AdvisorOptions", "DirectedOptions"},
+    "moot.types.modes": {"AdvisorOptions", "DebateOptions", "DirectedOptions"},
     "moot.types.errors": {
         "MissingKey",
         "MootError",
@@ -49,7 +47,7 @@ EXPORT_MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    for home, names in EXPORT_MODULES.items():
+    for module, names in EXPORT_MODULES.items():
         if name in names:
-            return getattr(import_module(home), name)
+            return getattr(import_module(module), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Settings: `moot.toml` files and `MOOT_*` variables, read once and passed on as values."""
+"""Settings from `moot.toml` files and `MOOT_*` environment variables, parsed once at startup."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ from moot.types.errors import BadSettings
 from moot.types.tools import BUILTIN_SERVER_NAME, is_server_name
 
 SETTINGS_FILE = "moot.toml"
-ENVIRONMENT_VARIABLES = {  # as MOOT_…, and what they must be
+ENVIRONMENT_VARIABLES = {  # settings with a MOOT_… variable: valid values, for error messages
     "model": "a model",
     "database_url": "an address",
     "auth": "`local` or `accounts`",
@@ -27,84 +27,78 @@ ENVIRONMENT_VARIABLES = {  # as MOOT_…, and what they must be
     "metrics_token": "at least 16 characters long",
     "budget": "a number of US dollars, 0 or more",
 }
-LIST_VARIABLES = ("hosts", "line_up")  # as MOOT_…, with commas between
-PATH_SETTINGS = ("gguf", "script")  # provider settings that name a file, relative to the settings file
+LIST_VARIABLES = ("hosts", "line_up")  # settings with a MOOT_… variable that holds a comma-separated list
+PATH_SETTINGS = ("gguf", "script")  # provider fields with a path, relative to the settings file
 
 
 Rate = Annotated[int, Meta(ge=1)]
 
 
 class RateSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How often an account may do something; a burst is how much of it may come at once.
+    """Rate limits per account. A burst is the number of requests that may arrive at once."""
 
-    `starts` are calls that let providers be asked and are no messages: lists of models, exports, consolidations,
-    searches by meaning, and what is to be tried again. `model_calls` are all calls of models, whoever they are for.
-    """
-
-    calls_a_minute: Rate = 600
-    starts_a_minute: Rate = 60
+    calls_a_minute: Rate = 600  # all API requests
+    starts_a_minute: Rate = 60  # requests that call providers, except messages: exports, retries, semantic search …
     messages_a_minute: Rate = 10
     messages_burst: Rate = 3
     debates_a_minute: Rate = 5
     debates_burst: Rate = 1
-    model_calls_a_minute: Rate = 1000
+    model_calls_a_minute: Rate = 1000  # model requests of all accounts together
 
 
 class DiscordSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The bot of `moot discord`: its `token`, and the account (`user`) that owns and pays what is discussed there.
+    """Settings of the bot (`moot discord`)."""
 
-    `thoughts` is the id of a channel in which thoughts are told, `degree` how answers are delivered: gathered (0), a
-    message a paragraph (1), with typing between them (2), or a sentence at a time, as people write (3). With a
-    `guard` an answer is told no further than to where it goes on in the name of somebody else at the table.
-    """
-
-    token: str | None = None
-    user: str | None = None
-    thoughts: Annotated[str, Meta(pattern=r"^\d{1,20}$")] | None = None
+    token: str | None = None  # bot token
+    user: str | None = None  # account that owns and pays the bot's discussions
+    thoughts: Annotated[str, Meta(pattern=r"^\d{1,20}$")] | None = None  # id of the channel for reasoning text
+    # Delivery of an answer: 0 one message, 1 one message per paragraph, 2 the same with typing pauses,
+    # 3 one message per sentence.
     degree: Literal[0, 1, 2, 3] = 1
-    guard: bool = False
+    guard: bool = False  # cut off an answer where the model starts to speak as another participant
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """`model` is asked when none is named, `line_up` where a table is not named; `fallback` when a model fails.
+    """All settings. Fields below `limits` are for `moot serve` and `moot discord`."""
 
-    `limits` are those of one answer: seconds without content, seconds in all, characters. The rest is for
-    `moot serve`: `lease` is how many seconds a silent worker keeps its runs, `hosts` are names it is reached by,
-    `embedding` is a model that makes vectors of what is searched, `clerk` a cheap one that finds titles and keeps
-    minutes where a discussion names none, `tools` are servers of tools, and with `private_tool_servers` those that users
-    name may be in a private network; `metrics_token` lets Prometheus in, `budget` is what an account that has none of its own may spend in a week, in US dollars; `discord` is the bot of `moot discord`.
-    """
-
-    model: str | None = None
-    line_up: Annotated[tuple[str, ...], Meta(max_length=24)] = ()
+    model: str | None = None  # default model
+    line_up: Annotated[tuple[str, ...], Meta(max_length=24)] = ()  # models of the default participants
     providers: dict[str, ProviderConfig] = {}
-    fallback: dict[str, tuple[str, ...]] = {}
-    limits: Limits = Limits()
+    fallback: dict[str, tuple[str, ...]] = {}  # by model: models for retries when its requests fail
+    limits: Limits = Limits()  # timeouts and maximum length of one response
     database_url: str | None = None
     auth: Literal["local", "accounts"] | None = None
-    lease: Annotated[float, Meta(ge=1, le=600)] = 10.0
-    hosts: tuple[str, ...] = ()
-    embedding: str | None = None
-    clerk: str | None = None
+    lease: Annotated[float, Meta(ge=1, le=600)] = (
+        10.0  # seconds without heartbeat until other workers take over its runs
+    )
+    hosts: tuple[str, ...] = ()  # allowed values of the Host header
+    embedding: str | None = None  # model for semantic search
+    clerk: str | None = None  # default task model, for titles and analysis tasks
     rates: RateSettings = RateSettings()
-    metrics_token: Annotated[str, Meta(min_length=16)] | None = None
-    budget: UsdAmount | None = None
+    metrics_token: Annotated[str, Meta(min_length=16)] | None = None  # bearer token for `/metrics`
+    budget: UsdAmount | None = None  # default weekly budget of an account in US dollars
     discord: DiscordSettings = DiscordSettings()
     tools: dict[str, ServerConfig] = {}
-    private_tool_servers: bool = False
+    private_tool_servers: bool = False  # users may add tool servers with private IP addresses
 
     @property
     def database_address(self) -> str:
-        """The address of the database: a file in the user's data folder, unless another is named."""
+        """`database_url`, or by default an SQLite file in the user's data folder."""
         return self.database_url or f"sqlite:///{data_folder() / 'moot.db'}"
 
 
 def load_settings(config: Path | None, environment: Mapping[str, str]) -> Settings:
-    """Merge the environment and every settings file; what comes first counts."""
+    """Merge all sources and raise BadSettings on errors.
+
+    Order, the first value wins: environment, `config`, working directory, user config folder.
+    """
     merged: dict[str, Any] = _from_environment(environment)
     for path in _settings_files(config):
         tables = _read_settings_file(path)
-        servers = {**tables.pop("tools", {}), **merged.pop("tools", {})}  # each comes whole from one file
+        servers = {
+            **tables.pop("tools", {}),
+            **merged.pop("tools", {}),
+        }  # never merge fields of one server from two files
         _merge_missing(merged, tables)
         merged["tools"] = servers
     return msgspec.convert(merged, Settings, strict=False)
@@ -139,7 +133,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _check_variable(name: str, value: str) -> None:
-    """Check one variable by itself, so that an error can name it."""
+    """Validate a single value, because the error of a full parse does not name the variable."""
     try:
         msgspec.convert({name: value}, Settings, strict=False)
     except msgspec.ValidationError as error:
@@ -147,7 +141,7 @@ def _check_variable(name: str, value: str) -> None:
 
 
 def _read_settings_file(path: Path) -> dict[str, Any]:
-    """Read one file and check it by itself, so that an error can name it."""
+    """Parse and validate a single file, so that the error message names its path."""
     try:
         tables = tomllib.loads(path.read_text("utf-8"))
         _check_tables(tables)
@@ -190,7 +184,10 @@ def _check_server(name: str, server: ServerConfig) -> None:
 
 
 def _merge_missing(target: dict[str, Any], defaults: dict[str, Any]) -> None:
-    """Add what is not set yet; an address and the key for it come from one file, or not at all."""
+    """Set missing keys recursively.
+
+    `base_url` and `key_env` come from the same file. Merged from two files, a key could go to a foreign server.
+    """
     bound = {"base_url", "key_env"} if {"base_url", "key_env"} & target.keys() else set()
     for name, value in defaults.items():
         if name in bound:

@@ -95,9 +95,7 @@ class ApiClient:
         return opened
 
     async def send_message(self, discussion: str, message: str, **more: Any) -> Any:
-        reply = await self.server.post(
-            f"/api/discussions/{discussion}/messages", {"message": message, **more}
-        )
+        reply = await self.server.post(f"/api/discussions/{discussion}/messages", {"message": message, **more})
         assert reply.status == 202, reply.text
         return reply.body
 

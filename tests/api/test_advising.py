@@ -86,9 +86,7 @@ async def test_advisor_thread_skips_failed_turn_and_quotes_only_latest_answers(a
     assert "Daring, answer 3." in block
     assert "Plain, answer 3." in block
     assert "answer 2." not in block
-    assert "Between us" not in str(advice.sent_messages), (
-        "thoughts are nobody else's, and not even told again"
-    )
+    assert "Between us" not in str(advice.sent_messages), "thoughts are nobody else's, and not even told again"
 
 
 async def test_turn_prompt_equals_sent_messages_for_every_advisor_turn(api_client: ApiClient) -> None:
@@ -99,9 +97,7 @@ async def test_turn_prompt_equals_sent_messages_for_every_advisor_turn(api_clien
             f"{message} {'So it is. ' * 100}", participants=[CAREFUL, DARING, PLAIN], advisors=rules
         )
     bodies = [body["messages"] for body in api_client.provider_server.request_bodies]
-    turns = [
-        m for m in (await api_client.get_discussion(advice.id, "?limit=100"))["messages"] if m["participant"]
-    ]
+    turns = [m for m in (await api_client.get_discussion(advice.id, "?limit=100"))["messages"] if m["participant"]]
     assert len(turns) == 4 * (3 + 3 + 1)
     for turn in turns:
         reply = await api_client.server.get(f"/api/discussions/{advice.id}/turns/{turn['id']}/prompt")
@@ -157,9 +153,7 @@ async def test_inactive_advisors_do_not_answer_and_first_answers_plainly_when_no
 async def test_retry_of_failed_advisor_creates_new_synthesis(api_client: ApiClient) -> None:
     advice = AdvisorDiscussion(api_client)
     broken = {**PLAIN, "model": "lab/unauthorized"}
-    await advice.send_message(
-        MESSAGES[0], participants=[CAREFUL, DARING, broken], advisors={"synthesis": True}
-    )
+    await advice.send_message(MESSAGES[0], participants=[CAREFUL, DARING, broken], advisors={"synthesis": True})
     reply = await api_client.server.post(f"/api/runs/{advice.run}/lanes/plain/retry", {"model": "lab/plain"})
     assert reply.status == 202, reply.text
     await api_client.wait_for_run_end(advice.run)

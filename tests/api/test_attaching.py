@@ -25,9 +25,7 @@ async def test_every_provider_format_carries_text_image_and_pdf_files(api_client
         for name, data in (("notes.txt", b"Tables have no head."), ("cat.png", PNG), ("paper.pdf", PDF))
     ]
     sent = len(api_client.provider_server.request_bodies)
-    opened = await api_client.create_finished_discussion(
-        "lab/gpt-x", "claude/claude-x", "gemini/gemini-x", files=files
-    )
+    opened = await api_client.create_finished_discussion("lab/gpt-x", "claude/claude-x", "gemini/gemini-x", files=files)
     assert [m["content"] for m in await api_client.list_answers(opened["discussion"]["id"])] == ["I see."] * 3
     bodies = [msgspec.json.encode(body).decode() for body in api_client.provider_server.request_bodies[sent:]]
     assert len(bodies) == 3
@@ -59,9 +57,7 @@ async def test_model_without_image_support_gets_placeholder_for_earlier_image(ap
     )
     assert (reply.status, reply.body["errors"][0]["field"]) == (400, "files[0]")
     assert "Alpha (lab/deepseek-x) takes no image files such as cat.png" in reply.body["detail"]
-    await api_client.server.run_events(
-        (await api_client.send_message(discussion, "What was it?"))["run"]["id"]
-    )
+    await api_client.server.run_events((await api_client.send_message(discussion, "What was it?"))["run"]["id"])
     assert "(cat.png, an image, came with this message" in str(
         api_client.provider_server.request_bodies[-1]["messages"]
     )

@@ -28,9 +28,7 @@ async def test_discussion_changes_apply_to_next_message(api_client: ApiClient) -
         ("Alpha", "lab/other", "Square tables."),
         ("Carpenter", "lab/other", "Square tables."),
     }
-    assert any(
-        "German" in str(body["messages"][0]) for body in api_client.provider_server.request_bodies[-2:]
-    )
+    assert any("German" in str(body["messages"][0]) for body in api_client.provider_server.request_bodies[-2:])
 
     await api_client.update_discussion(discussion, model=None, mode="single")
     await api_client.server.run_events((await api_client.send_message(discussion, "Alone?"))["run"]["id"])
@@ -38,9 +36,7 @@ async def test_discussion_changes_apply_to_next_message(api_client: ApiClient) -
     assert (last["name"], last["model"], last["content"]) == ("Alpha", "lab/quick", "Round tables.")
 
     before = await api_client.get_discussion(discussion)
-    assert await api_client.update_discussion(discussion) == before["discussion"], (
-        "nothing asked, nothing changed"
-    )
+    assert await api_client.update_discussion(discussion) == before["discussion"], "nothing asked, nothing changed"
 
 
 async def test_message_with_recipients_is_answered_only_by_them(api_client: ApiClient) -> None:
@@ -115,9 +111,7 @@ async def test_failed_lane_stores_fault_and_other_lanes_complete(api_client: Api
 async def test_turn_prompt_equals_messages_sent_to_provider(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion("lab/quick", "lab/other", mode="consensus", rounds=2)
     discussion = opened["discussion"]["id"]
-    await api_client.server.run_events(
-        (await api_client.send_message(discussion, "So what now?"))["run"]["id"]
-    )
+    await api_client.server.run_events((await api_client.send_message(discussion, "So what now?"))["run"]["id"])
     sent = api_client.provider_server.request_bodies[-8:]
     for answer, body in zip(await api_client.list_answers(discussion), sent, strict=True):
         shown = await api_client.server.get(f"/api/discussions/{discussion}/turns/{answer['id']}/prompt")
@@ -131,7 +125,6 @@ async def test_turn_prompt_equals_messages_sent_to_provider(api_client: ApiClien
 def to_provider_messages(prompt: Any) -> list[Any]:
     """Write a prompt in the words of the format that the lab speaks."""
     told = [
-        {"role": m["role"], "content": "\n\n".join(part["text"] for part in m["parts"])}
-        for m in prompt["messages"]
+        {"role": m["role"], "content": "\n\n".join(part["text"] for part in m["parts"])} for m in prompt["messages"]
     ]
     return [{"role": "system", "content": prompt["system"]}, *told]

@@ -14,9 +14,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def start_debate(api_client: ApiClient, *models: str, **more: Any) -> Any:
-    return await api_client.create_discussion(
-        *models, mode="debate", message="Shall we split the service?", **more
-    )
+    return await api_client.create_discussion(*models, mode="debate", message="Shall we split the service?", **more)
 
 
 async def get_lane_thread(api_client: ApiClient, run: str, participant: str) -> list[tuple[str, str]]:
@@ -25,9 +23,7 @@ async def get_lane_thread(api_client: ApiClient, run: str, participant: str) -> 
     return [(message["role"], message["content"]) for message in reply.body["messages"]]
 
 
-async def wait_for_event(
-    api_client: ApiClient, run: str, event_type: str, participant: str, times: int = 1
-) -> None:
+async def wait_for_event(api_client: ApiClient, run: str, event_type: str, participant: str, times: int = 1) -> None:
     """Wait until events of a participant came so many times."""
     async with aclosing(api_client.server.events(f"/api/runs/{run}/events")) as frames:
         async for frame in frames:
@@ -80,9 +76,7 @@ async def test_debate_of_three_reports_summary_ranking_claims_and_position_chang
     )
 
     quoted = {voice["message"] for voice in blocking["supporters"]}
-    messages = {
-        message["id"]: message for message in (await api_client.get_discussion(discussion))["messages"]
-    }
+    messages = {message["id"]: message for message in (await api_client.get_discussion(discussion))["messages"]}
     assert quoted <= messages.keys()
     (synthesis,) = [message for message in messages.values() if message["role"] == "synthesis"]
     assert (synthesis["participant"], synthesis["content"]) == ("alpha", table.SYNTHESIS_ANSWER)
@@ -252,9 +246,7 @@ async def test_lane_later_than_quorum_is_marked_late_and_can_be_retried(api_clie
         ({"deadline": 0}, "debate.deadline"),
     ],
 )
-async def test_invalid_debate_options_are_rejected_by_field(
-    api_client: ApiClient, debate: Any, field: str
-) -> None:
+async def test_invalid_debate_options_are_rejected_by_field(api_client: ApiClient, debate: Any, field: str) -> None:
     body = {"message": "Why?", "participants": ["lab/yes", "lab/no"], "mode": "debate", "debate": debate}
     reply = await api_client.server.post("/api/discussions", body)
     assert (reply.status, reply.body["errors"][0]["field"]) == (400, field), reply.text

@@ -106,9 +106,7 @@ async def test_sample_lesson_runs_to_completion(
         "action",
         "text_delta",
     ]
-    messages = [
-        m for m in (await api_client.get_discussion(discussion))["messages"] if m["role"] == "assistant"
-    ]
+    messages = [m for m in (await api_client.get_discussion(discussion))["messages"] if m["role"] == "assistant"]
     assert [m["content"] for m in messages][:2] == [
         "One plus three is four, plus five is nine. Could that be more than luck?",
         "Why does it never miss a square?",
@@ -178,9 +176,7 @@ async def test_stop_keeps_partial_lesson_text_and_drawings(api_client: ApiClient
 
 
 async def test_stopped_participant_is_not_selected_again_in_lesson(api_client: ApiClient) -> None:
-    _, run = await start_lesson(
-        api_client, "lab/lecturer", "lab/listener", "lab/listener", directed={"turns": 4}
-    )
+    _, run = await start_lesson(api_client, "lab/lecturer", "lab/listener", "lab/listener", directed={"turns": 4})
     await api_client.wait_for_text(run)
     await api_client.server.post(f"/api/runs/{run}/stop", {"participant": "alpha"})
     events = await api_client.server.run_events(run)
@@ -189,12 +185,8 @@ async def test_stopped_participant_is_not_selected_again_in_lesson(api_client: A
 
 
 @pytest.mark.parametrize("director", ["vain", "lost", "rambling"])
-async def test_rules_select_speaker_when_director_choice_is_invalid(
-    api_client: ApiClient, director: str
-) -> None:
-    _, run = await start_lesson(
-        api_client, f"lab/{director}", "lab/listener", "lab/listener", directed={"turns": 5}
-    )
+async def test_rules_select_speaker_when_director_choice_is_invalid(api_client: ApiClient, director: str) -> None:
+    _, run = await start_lesson(api_client, f"lab/{director}", "lab/listener", "lab/listener", directed={"turns": 5})
     events = await api_client.server.run_events(run)
     assert events[-1]["status"] == "completed"
     assert {who for who, _ in ended_turns(events)} == {"alpha", "beta", "gamma"}
@@ -208,9 +200,7 @@ async def test_rules_select_speaker_when_director_choice_is_invalid(
 
 
 @pytest.mark.parametrize(("director", "end"), [("polite", "USER"), ("done", "END")])
-async def test_director_can_hand_over_to_user_or_end_lesson(
-    api_client: ApiClient, director: str, end: str
-) -> None:
+async def test_director_can_hand_over_to_user_or_end_lesson(api_client: ApiClient, director: str, end: str) -> None:
     _, run = await start_lesson(api_client, f"lab/{director}", "lab/listener")
     events = await api_client.server.run_events(run)
     assert speaker_selections(events) == [("alpha", "rules"), (end, "model")]
@@ -247,9 +237,7 @@ async def test_malformed_lesson_answer_is_stored_as_text_and_rejects_invalid_act
         "unauthorized",
     ],
 )
-async def test_lesson_fails_with_faults_after_two_turns_without_content(
-    api_client: ApiClient, agent: str
-) -> None:
+async def test_lesson_fails_with_faults_after_two_turns_without_content(api_client: ApiClient, agent: str) -> None:
     _, run = await start_lesson(api_client, *[f"lab/{agent}"] * 3)
     events = await api_client.server.run_events(run)
     assert events[-1]["status"] == "failed"
@@ -283,11 +271,7 @@ async def test_new_message_interrupts_lesson_and_keeps_whiteboard(api_client: Ap
     events = await api_client.server.run_events(run)
     assert ended_turn(events, "alpha")["status"] == "interrupted"
     assert (await wait_for_first_event(api_client, second, "turn_ended"))["participant"] == "beta"
-    told = next(
-        b
-        for b in reversed(api_client.provider_server.request_bodies)
-        if "Stop, what does Beta say?" in str(b)
-    )
+    told = next(b for b in reversed(api_client.provider_server.request_bodies) if "Stop, what does Beta say?" in str(b))
     assert "Alpha said, and was cut off" in str(told)
     assert "one" in await get_element_ids(api_client, discussion, f"?run={second}&seq=0")
     await api_client.server.post(f"/api/runs/{second}/stop")
@@ -317,9 +301,7 @@ async def test_whiteboard_of_unknown_discussion_or_run_returns_404(api_client: A
         ({"participants": [{"model": "lab/drawer", "role": "pupil"}]}, "participants[0].role"),
     ],
 )
-async def test_invalid_lesson_options_are_rejected_by_field(
-    api_client: ApiClient, changed: Any, field: str
-) -> None:
+async def test_invalid_lesson_options_are_rejected_by_field(api_client: ApiClient, changed: Any, field: str) -> None:
     body = {"message": "Why?", "participants": ["lab/drawer"], "mode": "directed", **changed}
     reply = await api_client.server.post("/api/discussions", body)
     assert (reply.status, reply.body["errors"][0]["field"]) == (400, field), reply.text

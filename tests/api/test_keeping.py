@@ -11,9 +11,9 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 async def test_discussion_list_is_newest_first_and_paginated(api_client: ApiClient) -> None:
     opened = [
-        (await api_client.create_finished_discussion("lab/quick", message=f"On paging, part {part}"))[
-            "discussion"
-        ]["id"]
+        (await api_client.create_finished_discussion("lab/quick", message=f"On paging, part {part}"))["discussion"][
+            "id"
+        ]
         for part in range(3)
     ]
     first = (await api_client.server.get("/api/discussions?limit=2")).body
@@ -21,9 +21,7 @@ async def test_discussion_list_is_newest_first_and_paginated(api_client: ApiClie
     second = (await api_client.server.get(f"/api/discussions?limit=1&cursor={quote(first['next'])}")).body
     assert [one["id"] for one in second["discussions"]] == [opened[0]]
 
-    await api_client.server.run_events(
-        (await api_client.send_message(opened[0], "Newer again."))["run"]["id"]
-    )
+    await api_client.server.run_events((await api_client.send_message(opened[0], "Newer again."))["run"]["id"])
     newest = (await api_client.server.get("/api/discussions?limit=1")).body
     assert newest["discussions"][0]["id"] == opened[0]
 
@@ -34,9 +32,7 @@ async def test_discussion_list_is_newest_first_and_paginated(api_client: ApiClie
 
 
 async def test_discussion_search_matches_titles_and_messages(api_client: ApiClient) -> None:
-    titled = await api_client.create_finished_discussion(
-        "lab/quick", message="Hello", title="Concerning xylophones"
-    )
+    titled = await api_client.create_finished_discussion("lab/quick", message="Hello", title="Concerning xylophones")
     asked = await api_client.create_finished_discussion("lab/echo", message="Does a xylophone have strings?")
     path = "/api/discussions?q="
     found = {one["id"] for one in (await api_client.server.get(f"{path}xylophon")).body["discussions"]}

@@ -32,8 +32,7 @@ INVALID_BODIES = {
     "a long model": (VALID_BODY | {"participants": ["lab/" + "x" * 197]}, "participants[0]"),
     "no model": (VALID_BODY | {"participants": [{"name": "Ada"}]}, "participants[0].model"),
     "a name twice": (
-        VALID_BODY
-        | {"participants": [{"model": "lab/quick", "name": "Ada"}, {"model": "lab/quick", "name": "ada"}]},
+        VALID_BODY | {"participants": [{"model": "lab/quick", "name": "Ada"}, {"model": "lab/quick", "name": "ada"}]},
         "participants[1].name",
     ),
     "a name of two lines": (

@@ -61,9 +61,7 @@ class Turn:
 async def test_regenerate_sends_same_prompt_in_every_mode(api_client: ApiClient, mode: str) -> None:
     models, more = MODE_SETUPS[mode]
     start = len(api_client.provider_server.request_bodies)
-    opened = await api_client.create_finished_discussion(
-        *models, mode=mode, message="I want to leave.", **more
-    )
+    opened = await api_client.create_finished_discussion(*models, mode=mode, message="I want to leave.", **more)
     discussion = opened["discussion"]["id"]
     sent = api_client.provider_server.request_bodies[start:]
     before = await api_client.get_discussion(discussion)
@@ -236,9 +234,7 @@ async def test_regenerate_edit_and_select_conflict_while_run_is_active(api_clien
 async def test_failed_turn_can_be_retried_in_every_mode(api_client: ApiClient, mode: str) -> None:
     others = () if mode == "single" else ("lab/listener" if mode == "directed" else "lab/quick",)
     rules = {"directed": {"turns": 1}} if mode == "directed" else {}
-    opened = await api_client.create_finished_discussion(
-        f"lab/shy-{mode}", *others, mode=mode, rounds=1, **rules
-    )
+    opened = await api_client.create_finished_discussion(f"lab/shy-{mode}", *others, mode=mode, rounds=1, **rules)
     run, discussion = opened["run"]["id"], opened["discussion"]["id"]
     failed = [m["status"] for m in await api_client.list_answers(discussion) if m["participant"] == "alpha"]
     assert failed == ["failed"]

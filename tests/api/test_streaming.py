@@ -25,9 +25,7 @@ MEGABYTE = 1024**2
 async def test_create_discussion_responds_before_model_is_called(api_client: ApiClient) -> None:
     opened = await api_client.create_discussion("scripted/silence", message="Is anybody there?\nIt is dark.")
     assert opened["discussion"]["title"] == "Is anybody there?"
-    assert opened["discussion"]["participants"] == [
-        {"id": "alpha", "name": "Alpha", "model": "scripted/silence"}
-    ]
+    assert opened["discussion"]["participants"] == [{"id": "alpha", "name": "Alpha", "model": "scripted/silence"}]
     assert (opened["run"]["status"], opened["run"]["message"]) == ("waiting", opened["message"]["id"])
 
     found = await api_client.get_discussion(opened["discussion"]["id"])
@@ -79,8 +77,7 @@ async def test_event_stream_resumes_after_every_event_id(api_client: ApiClient) 
     for number in everything[:-1]:
         by_query = [frame.id async for frame in api_client.server.events(f"{path}?after={number}")]
         by_header = [
-            frame.id
-            async for frame in api_client.server.events(f"{path}?after=0", {"Last-Event-ID": str(number)})
+            frame.id async for frame in api_client.server.events(f"{path}?after=0", {"Last-Event-ID": str(number)})
         ]
         assert by_query == by_header == everything[number:]
     for header, query in (({}, f"?after={everything[-1]}"), ({"Last-Event-ID": str(everything[-1])}, "")):

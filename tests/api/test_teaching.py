@@ -33,9 +33,7 @@ class LessonClient:
             self.state = {**self.state, "turnCount": 0}
 
     async def request_turn(self) -> list[Any]:
-        asked = chat_request(
-            *PROVIDER_AGENTS, model="lab/teacher", messages=self.messages, directorState=self.state
-        )
+        asked = chat_request(*PROVIDER_AGENTS, model="lab/teacher", messages=self.messages, directorState=self.state)
         events = [frame.data async for frame in self._server.events(CHAT_PATH, body=asked)]
         assert event_types(events)[-1] == "done"
         self.state = events[-1]["data"]["directorState"]
@@ -71,9 +69,7 @@ async def test_stateless_client_drives_lesson_until_user_cue(api_client: ApiClie
 
     ledger = pupil.state["whiteboardLedger"]
     board = replay_actions(
-        RecordedAction(
-            participant=one["agentId"], action=parse_action(one["actionName"], one["params"], None)
-        )
+        RecordedAction(participant=one["agentId"], action=parse_action(one["actionName"], one["params"], None))
         for one in ledger
     )
     assert board.open

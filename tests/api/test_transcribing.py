@@ -51,23 +51,15 @@ def join_parts(parts: list[Any]) -> tuple[str, list[tuple[str, list[str]]]]:
 
 
 @pytest.mark.parametrize("mode", MODE_BODIES, ids=lambda mode: mode["mode"])
-async def test_joined_prompt_parts_equal_prompt_in_every_mode(
-    api_client: ApiClient, mode: dict[str, Any]
-) -> None:
-    opened = await api_client.create_finished_discussion(
-        *DEBATERS, message="Shall we split the service?", **mode
-    )
+async def test_joined_prompt_parts_equal_prompt_in_every_mode(api_client: ApiClient, mode: dict[str, Any]) -> None:
+    opened = await api_client.create_finished_discussion(*DEBATERS, message="Shall we split the service?", **mode)
     discussion = opened["discussion"]["id"]
     await api_client.server.run_events((await api_client.send_message(discussion, "And then?"))["run"]["id"])
     answers = await api_client.list_answers(discussion)
     assert len(answers) >= 2
-    known = {
-        message["id"] for message in (await api_client.get_discussion(discussion, "?limit=100"))["messages"]
-    }
+    known = {message["id"] for message in (await api_client.get_discussion(discussion, "?limit=100"))["messages"]}
     for answer in answers:
-        shown = (
-            await api_client.server.get(f"/api/discussions/{discussion}/turns/{answer['id']}/prompt")
-        ).body
+        shown = (await api_client.server.get(f"/api/discussions/{discussion}/turns/{answer['id']}/prompt")).body
         told = await get_prompt_parts(api_client, discussion, answer["id"])
         assert join_parts(told["parts"]) == (
             shown["system"],
@@ -111,9 +103,7 @@ async def test_files_and_references_are_separate_prompt_parts(api_client: ApiCli
     assert (recap["title"], recap["model"]) == ("ON PARTS", "scripted/clerk")
     report = (await api_client.server.get("/api/usage?by=purpose")).body["rows"]
     assert [row["calls"] for row in report if row["key"] == "recap"] == [1]
-    await api_client.server.run_events(
-        (await api_client.send_message(discussion, "And stools?"))["run"]["id"]
-    )
+    await api_client.server.run_events((await api_client.send_message(discussion, "And stools?"))["run"]["id"])
     sent = str(api_client.provider_server.request_bodies[-1])
     assert "And stools?" in sent
     assert "It was found that nobody sits at its head." in sent, "the recap is sent again with its message"
@@ -154,13 +144,10 @@ async def test_debate_transcript_contains_all_answers_and_debate_report(api_clie
         assert words in said
     assert any("Key rejected for lab" in words for words in page.texts("p", "trouble"))
     assert page.texts("td", "changed") == ["changed"]
-    assert len(page.texts("tr")) == 1 + 4 + 3, (
-        "a row for each in the summary, and a place for each who answered"
-    )
+    assert len(page.texts("tr")) == 1 + 4 + 3, "a row for each in the summary, and a place for each who answered"
     text = await get_transcript(api_client, discussion, "md")
     assert all(
-        words in text
-        for words in (table.SYNTHESIS_ANSWER, "## Minutes", "Gamma was won over", "Key rejected for lab")
+        words in text for words in (table.SYNTHESIS_ANSWER, "## Minutes", "Gamma was won over", "Key rejected for lab")
     )
 
 
@@ -195,9 +182,7 @@ async def test_transcript_of_active_discussion_contains_all_pages(api_client: Ap
     opened = await api_client.create_finished_discussion("lab/quick", "lab/other", message="0")
     discussion = opened["discussion"]["id"]
     for number in range(1, 20):
-        await api_client.server.run_events(
-            (await api_client.send_message(discussion, str(number)))["run"]["id"]
-        )
+        await api_client.server.run_events((await api_client.send_message(discussion, str(number)))["run"]["id"])
     live = (await api_client.send_message(discussion, "And on?"))["run"]["id"]
     read = await get_json_transcript(api_client, discussion)
     assert [m.content for m in read.messages if m.role == "user"][:20] == list(map(str, range(20)))
@@ -214,9 +199,7 @@ async def test_transcript_of_many_pages_contains_retries_edits_and_regenerations
     )
     discussion, run = opened["discussion"]["id"], opened["run"]["id"]
     for number in range(1, 18):
-        await api_client.server.run_events(
-            (await api_client.send_message(discussion, str(number)))["run"]["id"]
-        )
+        await api_client.server.run_events((await api_client.send_message(discussion, str(number)))["run"]["id"])
     retried = await api_client.server.post(f"/api/runs/{run}/lanes/alpha/retry")
     assert retried.status == 202, retried.text
     await api_client.wait_for_run_end(run)

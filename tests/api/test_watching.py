@@ -25,9 +25,7 @@ class DiscussionStream:
     async def follow_discussion(self, api_client: ApiClient, discussion: str) -> None:
         """Open the stream, naming all runs that are known."""
         marks = "".join(f"&after={run}:{len(events)}" for run, events in self.runs.items())
-        async with aclosing(
-            api_client.server.events(f"/api/events?discussion={discussion}{marks}")
-        ) as frames:
+        async with aclosing(api_client.server.events(f"/api/events?discussion={discussion}{marks}")) as frames:
             async for frame in frames:
                 self.frames.append(frame)
                 if frame.id is not None:
@@ -58,9 +56,7 @@ async def open_stream(
     watching = asyncio.create_task(stream.follow_discussion(api_client, discussion))
     try:
         seen = len(stream.frames)
-        await stream.wait_until(
-            lambda: any(frame.data["type"] == "activity" for frame in stream.frames[seen:])
-        )
+        await stream.wait_until(lambda: any(frame.data["type"] == "activity" for frame in stream.frames[seen:]))
         yield stream
         assert not watching.done(), watching
     finally:

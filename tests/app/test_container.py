@@ -92,9 +92,7 @@ def data_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-async def run_discussion(
-    services: Services, persona: str | None, *, default_persona: str | None = None
-) -> StartedRun:
+async def run_discussion(services: Services, persona: str | None, *, default_persona: str | None = None) -> StartedRun:
     """Let one participant answer in a house that is alive."""
     caller = await services.accounts.ensure_local_account()
     (who,) = await services.participant_resolver.resolve_participants(
@@ -180,9 +178,7 @@ async def test_open_services_warns_about_missing_secret_on_postgres(
 
     monkeypatch.setattr(house_module, "migrate", fail_migration)
     with pytest.raises(DatabaseUnavailable):
-        async with open_services(
-            Settings(database_url="postgresql://127.0.0.1:1/moot"), environment, ADDRESS
-        ):
+        async with open_services(Settings(database_url="postgresql://127.0.0.1:1/moot"), environment, ADDRESS):
             pytest.fail("it was opened")
     assert ("MOOT_SECRET" in caplog.text) is warned
 
@@ -196,9 +192,7 @@ async def test_services_on_postgres_hold_lock_file_and_deregister_worker_on_shut
     ):
         (shown,) = worker_lock_folder(data_folder(), url).iterdir()
         assert shown.name == house.worker_id
-        assert house.worker_lock_files.dead_workers({house.worker_id}) == frozenset(), (
-            "a living process holds the file"
-        )
+        assert house.worker_lock_files.dead_workers({house.worker_id}) == frozenset(), "a living process holds the file"
         assert (await house.worker_registry.worker_states())[house.worker_id].successor is None
         await house.shutdown_services()
         assert (await house.worker_registry.worker_states())[house.worker_id].successor == house.worker_id

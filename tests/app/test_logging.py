@@ -9,9 +9,7 @@ from moot.app import logging as logs
 from moot.app.logging import JsonFormatter, TerminalFormatter
 
 
-def make_record(
-    message: str, *arguments: object, error: Exception | None = None, **extra: object
-) -> logging.LogRecord:
+def make_record(message: str, *arguments: object, error: Exception | None = None, **extra: object) -> logging.LogRecord:
     made = logging.makeLogRecord(
         {
             "name": "moot.services.discussions",

@@ -73,9 +73,7 @@ class TestOneModel:
     async def test_question_in_invalid_utf8_is_repaired(
         self, moot: MootCli, provider_server: ProviderServerSetup
     ) -> None:
-        moot.write_file(
-            "moot.toml", f'[providers.lab]\napi = "openai"\nbase_url = "{provider_server.url}/v1"'
-        )
+        moot.write_file("moot.toml", f'[providers.lab]\napi = "openai"\nbase_url = "{provider_server.url}/v1"')
         latin = os.fsdecode("Grüße".encode("latin-1"))
         done = await asyncio.to_thread(moot, "ask", latin, "-m", "lab/echo")
         assert (done.returncode, done.stdout, done.stderr) == (0, "Gr\ufffd\ufffde\n", "")
@@ -114,9 +112,7 @@ class TestOneModel:
 
 class TestSeveralModels:
     def test_answers_are_labelled_in_request_order(self, scripted_moot: MootCli) -> None:
-        done = scripted_moot(
-            "ask", "hi", "-m", "scripted/late", "-m", "scripted/quick", "-m", "scripted/quick"
-        )
+        done = scripted_moot("ask", "hi", "-m", "scripted/late", "-m", "scripted/quick", "-m", "scripted/quick")
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == snapshot("""\
 === Alpha · scripted/late ===
@@ -321,12 +317,8 @@ class TestDebate:
         assert "--- Debate ---" not in done.stdout
         assert "moot: All say split. The debate was skipped" in done.stderr
 
-    @pytest.mark.parametrize(
-        "rule", [("--quorum", "2"), pytest.param(("--deadline", "3"), marks=pytest.mark.slow)]
-    )
-    def test_quorum_or_deadline_drops_slow_participant(
-        self, debate_moot: MootCli, rule: tuple[str, str]
-    ) -> None:
+    @pytest.mark.parametrize("rule", [("--quorum", "2"), pytest.param(("--deadline", "3"), marks=pytest.mark.slow)])
+    def test_quorum_or_deadline_drops_slow_participant(self, debate_moot: MootCli, rule: tuple[str, str]) -> None:
         models = ("-m", "scripted/yes", "-m", "scripted/no", "-m", "scripted/silence")
         done = debate_moot("ask", "Shall we split it?", "--mode", "debate", *models, *rule)
         assert done.returncode == 0
@@ -378,9 +370,7 @@ Since when?
 """)
 
     def test_early_zero_with_cross_talk_and_synthesis_prints_all_stages(self, advisors_moot: MootCli) -> None:
-        done = advisors_moot(
-            "ask", "I am tired.", *self.MODELS, "--early", "0", "--cross-talk", "--synthesis"
-        )
+        done = advisors_moot("ask", "I am tired.", *self.MODELS, "--early", "0", "--cross-talk", "--synthesis")
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == snapshot("""\
 --- Answers ---
@@ -413,9 +403,7 @@ Rest, then go on.
         assert "minutes" not in shown
 
     def test_single_advisor_is_allowed(self, advisors_moot: MootCli) -> None:
-        done = advisors_moot(
-            "ask", "I am tired.", "--mode", "advisors", "-m", "scripted/warm", "--cross-talk"
-        )
+        done = advisors_moot("ask", "I am tired.", "--mode", "advisors", "-m", "scripted/warm", "--cross-talk")
         assert (done.returncode, done.stdout) == (0, "Since when?\n")
 
 
@@ -494,9 +482,7 @@ class TestInvalidInput:
             (("ask", "hi", "--config", "gone.toml"), "Cannot read the settings gone.toml: No such file"),
         ],
     )
-    def test_error_is_one_line_that_names_the_fix(
-        self, moot: MootCli, arguments: tuple[str, ...], fix: str
-    ) -> None:
+    def test_error_is_one_line_that_names_the_fix(self, moot: MootCli, arguments: tuple[str, ...], fix: str) -> None:
         assert fix in usage_error_text(moot(*arguments))
 
     def test_file_that_model_cannot_read_is_rejected_before_request(self, moot: MootCli) -> None:
@@ -557,9 +543,7 @@ def run_on_terminal(moot: MootCli, *arguments: str) -> tuple[str, int]:
 def test_two_models_on_terminal_are_shown_in_columns_then_in_full(scripted_moot: MootCli) -> None:
     shown, code = run_on_terminal(scripted_moot, "ask", "hi", "-m", "scripted/late", "-m", "scripted/other")
     assert code == 0
-    assert any(
-        "Alpha · scripted/late" in line and "Beta · scripted/other" in line for line in shown.splitlines()
-    )
+    assert any("Alpha · scripted/late" in line and "Beta · scripted/other" in line for line in shown.splitlines())
     words = ("Alpha · scripted/late", "Here at last.", "Beta · scripted/other", "Square tables.")
     places = [shown.rindex(word) for word in words]
     assert places == sorted(places)
@@ -715,9 +699,7 @@ def test_exit_code_is_130_only_when_user_stopped_run(
 
 
 def test_full_disk_is_reported(moot: MootCli) -> None:
-    with moot.start_process(
-        "ask", "hi", "-m", "scripted/echo", stdout=os.open("/dev/full", os.O_WRONLY)
-    ) as process:
+    with moot.start_process("ask", "hi", "-m", "scripted/echo", stdout=os.open("/dev/full", os.O_WRONLY)) as process:
         assert process.wait(timeout=TIMEOUT_SECONDS) == 1
         assert process.stderr is not None
         assert process.stderr.read() == b"moot: Cannot write the answer: No space left on device.\n"

@@ -4,9 +4,8 @@ from typing import Any
 import pytest
 
 from moot.cli.ask_options import AskOptions, build_run_plan, repair_encoding, validate_options
-from moot.types.debate import DebateOptions
 from moot.types.errors import UsageError
-from moot.types.modes import AdvisorOptions, DirectedOptions
+from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions
 from moot.types.participants import make_participants
 
 THREE_MODELS = ("a/one", "b/two", "c/three")
@@ -39,9 +38,15 @@ def make_options(**overrides: Any) -> AskOptions:
         ({"roles": ("teacher",)}, "--role: only for --mode directed. Add --mode directed, or remove --role."),
         ({"mode": "debate", "turns": 3}, "--turns: only for --mode directed"),
         ({"mode": "consensus", "board": Path("b.png")}, "--board: only for --mode directed"),
-        ({"mode": "directed", "roles": ("pupil",)}, "--role pupil: unknown role. Choose one of teacher, assistant, student."),
+        (
+            {"mode": "directed", "roles": ("pupil",)},
+            "--role pupil: unknown role. Choose one of teacher, assistant, student.",
+        ),
         ({"mode": "directed", "roles": ("student",) * 4}, "--role: given 4 times for 3 models"),
-        ({"mode": "directed", "board": Path("b.gif")}, r"--board b.gif: unknown format. The name must end in .svg or .png."),
+        (
+            {"mode": "directed", "board": Path("b.gif")},
+            r"--board b.gif: unknown format. The name must end in .svg or .png.",
+        ),
         ({"mode": "directed", "gate": True}, "--gate: only for --mode debate"),
         ({"cap": float("nan")}, "--cap must be"),
     ],
@@ -84,16 +89,12 @@ class TestPlan:
         assert made.advisors == AdvisorOptions(early=0, cross_talk=True, synthesis=True)
         assert (made.mode, made.introduced) == ("advisors", True)
         assert (
-            build_run_plan(make_options(mode="advisors"), make_participants(THREE_MODELS)).advisors
-            == AdvisorOptions()
+            build_run_plan(make_options(mode="advisors"), make_participants(THREE_MODELS)).advisors == AdvisorOptions()
         )
 
     @pytest.mark.parametrize("lead", ["Beta", "beta", "2"])
     def test_lead_is_resolved_by_name_or_number(self, lead: str) -> None:
-        assert (
-            build_run_plan(make_options(mode="debate", lead=lead), make_participants(THREE_MODELS)).lead.id
-            == "beta"
-        )
+        assert build_run_plan(make_options(mode="debate", lead=lead), make_participants(THREE_MODELS)).lead.id == "beta"
 
     def test_first_participant_leads_by_default(self) -> None:
         assert build_run_plan(make_options(mode="debate"), make_participants(THREE_MODELS)).lead.id == "alpha"
@@ -145,18 +146,16 @@ class TestPlan:
         ).directed == DirectedOptions(turns=10)
 
     def test_participants_have_no_role_in_other_modes(self) -> None:
-        assert {
-            who.role for who in build_run_plan(make_options(), make_participants(THREE_MODELS)).participants
-        } == {None}
+        assert {who.role for who in build_run_plan(make_options(), make_participants(THREE_MODELS)).participants} == {
+            None
+        }
 
     def test_model_options_apply_to_all_participants(self) -> None:
         made = build_run_plan(
             make_options(temperature=0.5, max_tokens=9, thinking="low", system="Be brief."),
             make_participants(THREE_MODELS),
         )
-        assert {(who.temperature, who.max_tokens, who.thinking) for who in made.participants} == {
-            (0.5, 9, "low")
-        }
+        assert {(who.temperature, who.max_tokens, who.thinking) for who in made.participants} == {(0.5, 9, "low")}
         assert made.personas == dict.fromkeys(("alpha", "beta", "gamma"), "Be brief.")
 
 

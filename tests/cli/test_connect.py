@@ -21,7 +21,7 @@ async def test_connect_to_server_sends_no_header_without_token() -> None:
 
 @pytest.mark.parametrize("server", ["moot.example", "ftp://moot.example", "http://", ""])
 async def test_connect_to_server_rejects_invalid_url(server: str) -> None:
-    with pytest.raises(UsageError, match="not a URL. Use one such as"):
+    with pytest.raises(UsageError, match=r"not a URL\. Use one such as"):
         async with connect_to_server(server, Settings(), {}):
             pass
 

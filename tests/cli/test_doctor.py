@@ -41,9 +41,7 @@ Without any: moot ask "Say hello" -m local/smollm2
 """)
 
 
-async def test_doctor_recommends_running_local_server(
-    moot: MootCli, provider_server: ProviderServerSetup
-) -> None:
+async def test_doctor_recommends_running_local_server(moot: MootCli, provider_server: ProviderServerSetup) -> None:
     done = await asyncio.to_thread(moot, "doctor", OLLAMA_BASE_URL=f"{provider_server.url}/v1")
     assert done.returncode == 0
     assert parse_provider_checks(done.stdout)["ollama"] == (
@@ -51,14 +49,10 @@ async def test_doctor_recommends_running_local_server(
         f"Works: {len(BUILT_IN_SCRIPTS)} models (echo, slow, steady, …).",
     )
     assert parse_provider_checks(done.stdout)["vllm"] == ("·", f"Not running at {UNREACHABLE_URL}.")
-    assert done.stdout.endswith(
-        'Try: moot ask "Say hello" -m ollama/MODEL   (`moot models ollama` lists them)\n'
-    )
+    assert done.stdout.endswith('Try: moot ask "Say hello" -m ollama/MODEL   (`moot models ollama` lists them)\n')
 
 
-async def test_doctor_reports_server_without_models(
-    moot: MootCli, provider_server: ProviderServerSetup
-) -> None:
+async def test_doctor_reports_server_without_models(moot: MootCli, provider_server: ProviderServerSetup) -> None:
     provider_server.fake_server.scripts.by_name.clear()
     done = await asyncio.to_thread(moot, "doctor", OLLAMA_BASE_URL=f"{provider_server.url}/v1")
     assert parse_provider_checks(done.stdout)["ollama"] == ("✓", "Works, but has no model yet.")
@@ -85,9 +79,7 @@ async def test_check_provider_reports_timeout_of_silent_local_server(
     assert finding == doctor.ProviderCheck("ollama", "broken", "ollama did not answer within 0.05 s.")
 
 
-async def test_doctor_reports_cause_of_each_failure(
-    moot: MootCli, provider_server: ProviderServerSetup
-) -> None:
+async def test_doctor_reports_cause_of_each_failure(moot: MootCli, provider_server: ProviderServerSetup) -> None:
     moot.write_file(
         "moot.toml",
         f'[providers.away]\napi = "openai"\nbase_url = "{UNREACHABLE_URL}"\n'

@@ -63,9 +63,7 @@ def json_response(status: int, body: Any, **headers: str) -> RequestHandler:
     return respond
 
 
-def event_stream_response(
-    *events: Event, first_seq: int = 1, closes_connection: bool = False
-) -> RequestHandler:
+def event_stream_response(*events: Event, first_seq: int = 1, closes_connection: bool = False) -> RequestHandler:
     async def respond(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
@@ -109,7 +107,7 @@ async def test_error_response_raises_usage_error_with_server_message(server: Fak
 async def test_unauthorized_response_names_token_variable(server: FakeServer) -> None:
     server.handlers = [json_response(401, {})]
     async with server.connect_client() as api:
-        with pytest.raises(UsageError, match="rejected the login. Set MOOT_TOKEN"):
+        with pytest.raises(UsageError, match=r"rejected the login\. Set MOOT_TOKEN"):
             await api.check_connection()
 
 

@@ -17,16 +17,12 @@ HEAVY_LIBRARIES = (
     "litestar",
     "mcp",
 )
-HELP_PROGRAM = (
-    "import sys; sys.argv = ['moot', '--help']; from moot.cli.main import app; app(standalone_mode=False)"
-)
+HELP_PROGRAM = "import sys; sys.argv = ['moot', '--help']; from moot.cli.main import app; app(standalone_mode=False)"
 
 
 def loaded_libraries(code: str) -> set[str]:
     """Run code in a new interpreter and return which of the heavy libraries it loaded."""
-    probe = (
-        f"{code}\nimport sys\nprint('LOADED', *(name for name in {HEAVY_LIBRARIES!r} if name in sys.modules))"
-    )
+    probe = f"{code}\nimport sys\nprint('LOADED', *(name for name in {HEAVY_LIBRARIES!r} if name in sys.modules))"
     done = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-c", probe], capture_output=True, text=True, timeout=120, check=True
     )

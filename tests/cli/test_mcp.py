@@ -40,9 +40,7 @@ def long_termination_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def connect_mcp_client(moot: MootCli) -> AsyncIterator[Client]:
     script = install_client(moot.folder) / "moot"
-    command = StdioServerParameters(
-        command=str(script), args=["mcp"], env=dict(moot.environment), cwd=moot.folder
-    )
+    command = StdioServerParameters(command=str(script), args=["mcp"], env=dict(moot.environment), cwd=moot.folder)
     async with Client(command) as client:
         yield client
 
@@ -68,9 +66,7 @@ async def test_mcp_starts_own_services_without_server(moot_with_database: MootCl
             while "topped" not in result_text(await client.call_tool("read_discussion", {"discussion": id})):
                 await asyncio.sleep(POLL_SECONDS)
     async with connect_mcp_client(moot_with_database) as client:
-        kept = await client.call_tool(
-            "read_discussion", {"discussion": asked.structured_content["discussion"]}
-        )
+        kept = await client.call_tool("read_discussion", {"discussion": asked.structured_content["discussion"]})
         assert STEADY_ANSWER in result_text(kept)
 
 

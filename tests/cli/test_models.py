@@ -25,9 +25,7 @@ async def test_models_finds_local_server(moot: MootCli, provider_server: Provide
     ]
 
 
-async def test_models_lists_models_in_every_wire_format(
-    moot: MootCli, provider_server: ProviderServerSetup
-) -> None:
+async def test_models_lists_models_in_every_wire_format(moot: MootCli, provider_server: ProviderServerSetup) -> None:
     table = '[providers.{0}]\napi = "{0}"\nbase_url = "{1}"\nkey_env = "LAB_API_KEY"\n'
     wires = {"openai": "v1", "anthropic": "v1", "google": "v1beta"}
     moot.write_file(

@@ -233,7 +233,7 @@ async def test_open_option_logs_url_when_browser_fails(tmp_path: Path) -> None:
     try:
         await server.start()
         async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):
-            while f"open {server.url}/ yourself" not in server.read_log():
+            while f"Open {server.url}/ yourself" not in server.read_log():
                 await asyncio.sleep(POLL_SECONDS)
     finally:
         await server.close()
@@ -261,9 +261,7 @@ def test_port_in_use_is_reported(moot: MootCli) -> None:
 def test_invalid_configuration_is_reported_in_one_line(
     moot: MootCli, arguments: tuple[str, ...], environment: dict[str, str], words: str
 ) -> None:
-    told = usage_error_text(
-        moot("serve", "--port", "0", *arguments, XDG_DATA_HOME=str(moot.folder), **environment)
-    )
+    told = usage_error_text(moot("serve", "--port", "0", *arguments, XDG_DATA_HOME=str(moot.folder), **environment))
     assert words in told
 
 

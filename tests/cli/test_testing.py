@@ -54,8 +54,8 @@ class TestServe:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
             said = usage_error_text(moot("lab", "serve", "--port", str(port)))
-        assert said.startswith(f"Port {port} cannot listen; ")
-        assert said.endswith("Choose another with --port.")
+        assert said.startswith(f"--port {port}: cannot listen; ")
+        assert said.endswith("Choose another port.")
 
 
 class TestList:

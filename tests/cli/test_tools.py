@@ -57,9 +57,7 @@ async def test_terminal_approval_policy_reads_decision(
 
 async def test_wait_for_decision_can_be_cancelled(terminal: tuple[int, TextIO, TextIO]) -> None:
     _, typed, shown = terminal
-    waiting = asyncio.create_task(
-        TerminalApprovalPolicy(typed, shown, NAMES).wait_for_decision(TOOL_CALL_REQUEST)
-    )
+    waiting = asyncio.create_task(TerminalApprovalPolicy(typed, shown, NAMES).wait_for_decision(TOOL_CALL_REQUEST))
     await asyncio.sleep(0)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -68,10 +66,7 @@ async def test_wait_for_decision_can_be_cancelled(terminal: tuple[int, TextIO, T
 
 async def test_wait_for_decision_returns_none_without_terminal() -> None:
     shown = io.StringIO()
-    assert (
-        await TerminalApprovalPolicy(io.StringIO("y\n"), shown, NAMES).wait_for_decision(TOOL_CALL_REQUEST)
-        is None
-    )
+    assert await TerminalApprovalPolicy(io.StringIO("y\n"), shown, NAMES).wait_for_decision(TOOL_CALL_REQUEST) is None
     assert "it needs approval and there is no terminal" in shown.getvalue()
 
 

@@ -44,9 +44,7 @@ def can_log_in(url: str, name: str, password: str) -> bool:
     return asyncio.run(attempt())
 
 
-def test_account_is_added_listed_and_removed(
-    new_database_url: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_account_is_added_listed_and_removed(new_database_url: str, capsys: pytest.CaptureFixture[str]) -> None:
     url = new_database_url
     assert users.add_account("ada", None, url, make_password_prompt(PASSWORD)) == 0
     assert capsys.readouterr().out.startswith("Added ada to the tenant tenant_")
@@ -109,9 +107,7 @@ def test_invalid_account_changes_are_rejected(url: str) -> None:
         users.update_account_budget("bob", 5.0, url)
 
 
-def test_invalid_name_or_password_is_rejected_before_database_is_created(
-    new_database_url: str, tmp_path: Path
-) -> None:
+def test_invalid_name_or_password_is_rejected_before_database_is_created(new_database_url: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="1 to 64"):
         users.add_account(" ada", None, new_database_url, make_password_prompt(PASSWORD))
     with pytest.raises(UsageError, match="10 to"):

@@ -104,9 +104,7 @@ _SHORT_FRAGMENTS = (
     *("[System: z]", "</think>"),
 )
 _LONG_FRAGMENTS = ("x" * 300, "word " * 100, "line\n" * 30, "A sentence is here. " * 40, "| cell |\n" * 80)
-answer_texts = st.lists(st.sampled_from(_SHORT_FRAGMENTS + _LONG_FRAGMENTS), min_size=1, max_size=30).map(
-    "".join
-)
+answer_texts = st.lists(st.sampled_from(_SHORT_FRAGMENTS + _LONG_FRAGMENTS), min_size=1, max_size=30).map("".join)
 short_answer_texts = st.lists(st.sampled_from(_SHORT_FRAGMENTS), min_size=1, max_size=30).map("".join)
 delivery_styles: st.SearchStrategy[DeliveryStyle] = st.sampled_from((0, 1, 2, 3))
 

@@ -26,9 +26,7 @@ async def test_participants_naming_each_other_continue_for_three_turns(
         assert [run.mode for run in runs] == ["consensus", "continue", "continue", "continue"] * 2
 
 
-async def test_run_without_named_participants_is_not_continued(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_run_without_named_participants_is_not_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         await here.run_command("new", participants="scripted/calls-beta, scripted/calls-alpha")
         here.post_message("Who knows?")
@@ -53,9 +51,7 @@ async def test_stop_message_ends_chained_turns(tmp_path: Path, monkeypatch: pyte
         ]
 
 
-async def test_stop_message_ends_answer_regenerated_on_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_stop_message_ends_answer_regenerated_on_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         await here.run_command("new", participants="scripted/brief")
         here.post_message("Hello.")
@@ -65,16 +61,12 @@ async def test_stop_message_ends_answer_regenerated_on_page(
         [_, answer] = await here.services.discussions.list_messages(discussion)
         caller = await here.services.accounts.ensure_local_account()
         anew = (
-            await here.services.turn_versions.regenerate_answer(
-                caller, discussion, answer.id, "scripted/hanging"
-            )
+            await here.services.turn_versions.regenerate_answer(caller, discussion, answer.id, "scripted/hanging")
         ).run
         here.post_message("stop")
         await here.wait_until_idle()
         assert (await here.services.runs.get_run("local", anew.id)).status == "stopped"
-        assert len(await here.services.discussions.list_messages(discussion)) == 2, (
-            "nobody was told of the stop"
-        )
+        assert len(await here.services.discussions.list_messages(discussion)) == 2, "nobody was told of the stop"
 
 
 NAMES = ("Alpha", "Alpha 2", "Beta", "Devil's Advocate", "Über")
@@ -108,9 +100,7 @@ def test_find_named_participants_is_empty_without_participants() -> None:
     assert find_named_participants("Alpha", []) == ()
 
 
-@pytest.mark.parametrize(
-    "text", ["stop", "Stop!", "  WAIT… ", "enough.", "nevermind", "Never  mind", "**stop**"]
-)
+@pytest.mark.parametrize("text", ["stop", "Stop!", "  WAIT… ", "enough.", "nevermind", "Never  mind", "**stop**"])
 def test_is_stop_request_accepts_stop_phrases(text: str) -> None:
     assert is_stop_request(text)
 

@@ -10,9 +10,7 @@ async def test_message_in_bound_channel_is_answered_under_participant_names(
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         told = await here.run_command("new", participants="sceptic = scripted/one")
-        assert told == (
-            "At the table: Sceptic (scripted/one). Mode: single.\nYour next message starts the discussion."
-        )
+        assert told == ("At the table: Sceptic (scripted/one). Mode: single.\nYour next message starts the discussion.")
         asked = here.post_message("Why are tables round?")
         await here.wait_for_message("And the second.")
         shown = here.fake_discord.channel_lines(here.general)
@@ -36,9 +34,7 @@ async def test_unbound_channel_ignores_messages_and_answers_mention_with_help(
         assert len(here.visible_lines()) == 3
 
 
-async def test_resumed_session_delivers_missed_messages(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_resumed_session_delivers_missed_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         await here.run_command("new", participants="scripted/brief")
         here.fake_discord.gateway.abort_connections()
@@ -47,9 +43,7 @@ async def test_resumed_session_delivers_missed_messages(
         assert (here.fake_discord.gateway.identify_count, here.fake_discord.gateway.resume_count) == (1, 1)
 
 
-async def test_bound_channels_are_restored_after_restart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_bound_channels_are_restored_after_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         await here.run_command("new", participants="scripted/brief, scripted/other")
         await here.stop_bot()
@@ -59,9 +53,7 @@ async def test_bound_channels_are_restored_after_restart(
         await here.wait_for_message("Another answer.")
 
 
-async def test_status_command_reports_deleted_channel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_status_command_reports_deleted_channel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         other = here.fake_discord.guild.channels[here.other_channel.id]
         await here.run_command("new", participants="scripted/brief")

@@ -29,17 +29,13 @@ async def test_follow_up_of_author_interrupts_run_and_drops_pending_messages(
         ]
 
 
-async def test_follow_ups_are_queued_after_max_interrupts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_follow_ups_are_queued_after_max_interrupts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         await here.run_command("new", participants="scripted/hanging")
         for times in range(1, 5):
             here.post_message(f"Tell me {times}.")
             await here.fake_discord.wait_until(
-                lambda times=times: (
-                    len([1 for _, text in here.visible_lines() if text == "It begins."]) == times
-                )  # type: ignore[misc]
+                lambda times=times: len([1 for _, text in here.visible_lines() if text == "It begins."]) == times  # type: ignore[misc]
             )
         here.post_message("Shortly, for me.", member="bert")
         here.post_message("Shortly, at last.")
@@ -106,9 +102,7 @@ async def test_stop_cancels_delivery_of_finished_run(
         assert [(one.role, one.status) for one in said] == [("user", "completed"), ("assistant", "completed")]
 
 
-async def test_stop_delivers_partial_answer_without_pauses(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_stop_delivers_partial_answer_without_pauses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_slow_session(tmp_path, monkeypatch) as here:
         await here.run_command("new", participants="scripted/hanging")
         here.post_message("Tell me all.")
@@ -117,9 +111,7 @@ async def test_stop_delivers_partial_answer_without_pauses(
         await here.wait_for_message("And it w")
 
 
-async def test_new_message_skips_pauses_of_pending_delivery(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_new_message_skips_pauses_of_pending_delivery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_slow_session(tmp_path, monkeypatch) as here:
         await here.run_command("new", participants="scripted/one")
         here.post_message("Why?")
@@ -137,9 +129,7 @@ async def test_new_message_skips_pauses_of_pending_delivery(
         ]
 
 
-async def test_message_from_page_is_delivered_with_its_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_message_from_page_is_delivered_with_its_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         await here.run_command("new", participants="scripted/brief")
         here.post_message("Hello.")
@@ -159,9 +149,7 @@ async def test_message_from_page_is_delivered_with_its_answer(
         await here.fake_discord.wait_until(lambda: here.visible_lines()[-3:] == told)
 
 
-async def test_queued_message_is_submitted_after_restart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_queued_message_is_submitted_after_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         await here.run_command("new", participants="scripted/brief")
         await here.stop_bot()
@@ -189,9 +177,7 @@ async def test_restore_queue_drops_message_only_when_deleted(status: int, forgot
     assert premises.channels.discard_message.called is forgotten
 
 
-async def test_rate_limited_message_is_rejected_and_not_queued(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_rate_limited_message_is_rejected_and_not_queued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
 
         async def raise_rate_limited(_: str) -> None:
@@ -204,9 +190,7 @@ async def test_rate_limited_message_is_rejected_and_not_queued(
         assert await here.services.channels.pending_messages(here.general.id) == []
 
 
-async def test_channel_memory_is_used_in_next_discussion(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_channel_memory_is_used_in_next_discussion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         await here.run_command("new", participants="scripted/brief")
         here.post_message("My cat is called Mia.")
@@ -215,9 +199,7 @@ async def test_channel_memory_is_used_in_next_discussion(
         first = await here.discussion_id()
         await here.run_command("new", participants="scripted/brief")
         here.post_message("What is my cat called?")
-        await here.fake_discord.wait_until(
-            lambda: len([1 for who, _ in here.visible_lines() if who == "Alpha"]) == 2
-        )
+        await here.fake_discord.wait_until(lambda: len([1 for who, _ in here.visible_lines() if who == "Alpha"]) == 2)
         await here.wait_until_idle()
         second = await here.discussion_id()
         assert second != first

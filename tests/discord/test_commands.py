@@ -22,18 +22,14 @@ async def mention_bot(session: BotSession, text: str) -> str:
     return find_replies()[0]
 
 
-async def test_commands_create_change_and_describe_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_commands_create_change_and_describe_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         assert "Start one with `/moot new`" in await here.run_command("status")
         assert "Start one with `/moot new`" in await here.run_command("stop")
         assert "There is no persona 'nobody'" in await here.run_command("new", participants="nobody")
         assert "There is no mode" not in await here.run_command("new", participants="sceptic, scripted/other")
         assert "Mode: consensus." in await here.run_command("mode", mode="consensus", rounds=1)
-        assert "Engineer (scripted/one)" in await here.run_command(
-            "persona", name="engineer", model="scripted/one"
-        )
+        assert "Engineer (scripted/one)" in await here.run_command("persona", name="engineer", model="scripted/one")
         assert "is already a participant" in await here.run_command("persona", name="engineer")
         assert "Sceptic" in await here.run_command("persona")
         told = await here.run_command("status")
@@ -62,9 +58,7 @@ async def test_commands_create_change_and_describe_table(
 async def test_commands_work_by_mention(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         laid = await mention_bot(here, "new scripted/hanging, scripted/hanging mode=parallel")
-        assert laid.startswith(
-            "At the table: Alpha (scripted/hanging), Beta (scripted/hanging). Mode: parallel."
-        )
+        assert laid.startswith("At the table: Alpha (scripted/hanging), Beta (scripted/hanging). Mode: parallel.")
         assert "Mode: consensus" in await mention_bot(here, "mode consensus 1")
         assert "Beta" in await mention_bot(here, "participants")
         assert "Sceptic" in await mention_bot(here, "persona")
@@ -103,9 +97,7 @@ async def test_new_command_continues_existing_discussion_in_channel(
         assert here.visible_lines()[-2:] == [("anna", "And here?"), ("Alpha", "A brief answer.")]
 
 
-async def test_stop_command_rejects_unknown_participant(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_stop_command_rejects_unknown_participant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         await here.run_command("new", participants="scripted/brief")
         assert await here.run_command("stop", participant="Omega") == (

@@ -45,9 +45,7 @@ async def test_connection_is_retried_when_discord_is_unreachable(
         await here.wait_for_message("A brief answer.")
 
 
-async def test_new_session_is_started_when_resume_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_new_session_is_started_when_resume_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         await here.run_command("new", participants="scripted/brief")
         here.fake_discord.gateway.drop_session()

@@ -29,9 +29,7 @@ def test_text_with_name_labels_text_with_author() -> None:
 
 
 def test_text_with_name_fits_discord_limit() -> None:
-    letter = MessagePayload(
-        key="", text=f"```\n{'x' * MAX_MESSAGE_CHARS}\n```", author=MessageAuthor("y" * 100)
-    )
+    letter = MessagePayload(key="", text=f"```\n{'x' * MAX_MESSAGE_CHARS}\n```", author=MessageAuthor("y" * 100))
     assert len(letter.text_with_name) <= 2000
 
 

@@ -6,9 +6,7 @@ from moot.discord.run_delivery import format_reply_notice
 from tests.discord.bot_session import BlockingSleep, open_bot_session
 
 
-async def test_reasoning_is_sent_only_to_reasoning_channel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_reasoning_is_sent_only_to_reasoning_channel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch, connected=False) as here:
         here.use_reasoning_channel(here.other_channel)
         await here.connect_bot()
@@ -42,9 +40,7 @@ async def test_block_impersonation_setting_cuts_text_of_other_speaker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch, guard=True) as here:
-        await here.run_command(
-            "new", participants="scripted/puppeteer, scripted/brief", mode="consensus", rounds=1
-        )
+        await here.run_command("new", participants="scripted/puppeteer, scripted/brief", mode="consensus", rounds=1)
         here.post_message("Well?")
         await here.wait_for_message("A brief answer.")
         assert here.visible_lines()[-2:] == [("Alpha", "I say yes."), ("Beta", "A brief answer.")]
@@ -68,17 +64,13 @@ async def test_whiteboard_image_is_sent_after_lesson(tmp_path: Path, monkeypatch
     async with open_bot_session(tmp_path, monkeypatch) as here:
         await here.run_command("new", participants="scripted/teacher, scripted/student", mode="directed")
         here.post_message("Why does a table stand?")
-        await here.fake_discord.wait_until(
-            lambda: any("whiteboard.png" in text for _, text in here.visible_lines())
-        )
+        await here.fake_discord.wait_until(lambda: any("whiteboard.png" in text for _, text in here.visible_lines()))
         await here.wait_until_idle()
         await here.run_command("whiteboard")
         assert here.fake_discord.rest.command_replies[-1]["files"] == ["whiteboard.png"]
 
 
-async def test_text_that_turns_out_to_be_reasoning_is_deleted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_text_that_turns_out_to_be_reasoning_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         held = BlockingSleep(monkeypatch, seconds=1.0)
         await here.run_command("new", participants="scripted/retracting")
@@ -103,9 +95,7 @@ async def test_restart_neither_duplicates_nor_loses_messages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
-        here.fake_discord.faults.add_fault(
-            "POST /webhooks/", "lost", skip=times
-        )  # and it does not hear of it any more
+        here.fake_discord.faults.add_fault("POST /webhooks/", "lost", skip=times)  # and it does not hear of it any more
         await here.run_command("new", participants="scripted/one, scripted/one")
         here.post_message("Why?")
         before = 2 + times
@@ -148,9 +138,7 @@ async def test_typing_indicator_is_refreshed_while_turn_is_running(
         await here.wait_until_idle()
 
 
-async def test_typing_indicator_is_not_sent_for_every_delta(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_typing_indicator_is_not_sent_for_every_delta(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("moot.discord.run_delivery.TYPING_SECONDS", 600.0)
     async with open_bot_session(tmp_path, monkeypatch) as here:
         held = BlockingSleep(monkeypatch, seconds=0.2)

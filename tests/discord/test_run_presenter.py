@@ -46,9 +46,7 @@ RUN_STARTED = RunStarted(participants=PARTICIPANTS)
 
 
 def turn_started(participant: str, attempt: int = 1) -> Event:
-    return TurnStarted(
-        participant=participant, stage="answer", round=0, attempt=attempt, model="scripted/one"
-    )
+    return TurnStarted(participant=participant, stage="answer", round=0, attempt=attempt, model="scripted/one")
 
 
 def text_delta(participant: str, text: str) -> Event:
@@ -109,9 +107,7 @@ def test_turn_is_presented_by_paragraph_with_remainder_at_end() -> None:
 def test_overlong_answer_ends_with_overflow_notice() -> None:
     paragraph = f"{'a' * 1900}\n\n"
     steps = message_texts(
-        present_events(
-            RUN_STARTED, turn_started("alpha"), text_delta("alpha", 50 * paragraph), turn_ended("alpha")
-        )
+        present_events(RUN_STARTED, turn_started("alpha"), text_delta("alpha", 50 * paragraph), turn_ended("alpha"))
     )
     left = 50 * 1900 - sum(len(text) for _, text in steps[:-1])
     assert (len(steps), left > 0) == (41, True)
@@ -229,9 +225,7 @@ def test_stop_keeps_pending_text_and_interrupt_drops_it() -> None:
 
 
 def test_tool_call_flushes_pending_text() -> None:
-    called = ToolCalled(
-        participant="alpha", stage="answer", round=0, call_id="1", name="look_up", arguments="{}"
-    )
+    called = ToolCalled(participant="alpha", stage="answer", round=0, call_id="1", name="look_up", arguments="{}")
     reciting = make_presenter()
     steps = present_events(
         RUN_STARTED, turn_started("alpha"), text_delta("alpha", "Let me look."), called, presenter=reciting
@@ -345,9 +339,7 @@ def test_notices_summaries_and_decisions_are_presented(event: Event, shown: list
 
 def test_repeated_notice_is_presented_once() -> None:
     missing = Notice(kind="tools", message="It answers without them.", participant="alpha")
-    assert message_texts(present_events(RUN_STARTED, missing, missing)) == [
-        ("Moot", "-# It answers without them.")
-    ]
+    assert message_texts(present_events(RUN_STARTED, missing, missing)) == [("Moot", "-# It answers without them.")]
 
 
 def test_whiteboard_is_presented_at_end_when_it_was_used() -> None:
@@ -375,9 +367,7 @@ def test_presentation_does_not_depend_on_delta_sizes(data: st.DataObject) -> Non
     by = {who: [text for name, text in message_texts(once) if name.lower() == who] for who in texts}
     assert by == {"alpha": ["One.", "Two.", "`x`"], "beta": ["Three.", "Four."]}
     assert [
-        name
-        for at, (name, _) in enumerate(message_texts(once))
-        if at and message_texts(once)[at - 1][0] != name
+        name for at, (name, _) in enumerate(message_texts(once)) if at and message_texts(once)[at - 1][0] != name
     ] in (
         ["Beta"],
         ["Alpha"],

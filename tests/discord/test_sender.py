@@ -86,9 +86,7 @@ async def test_deleted_webhook_is_recreated(tmp_path: Path, monkeypatch: pytest.
         await here.wait_for_message("And the second.")
         here.fake_discord.guild.webhooks.clear()
         here.post_message("And again?")
-        await here.fake_discord.wait_until(
-            lambda: here.visible_lines()[-3:] == [("anna", "And again?"), *ANSWERS]
-        )
+        await here.fake_discord.wait_until(lambda: here.visible_lines()[-3:] == [("anna", "And again?"), *ANSWERS])
 
 
 async def test_webhook_is_reused_after_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +96,5 @@ async def test_webhook_is_reused_after_restart(tmp_path: Path, monkeypatch: pyte
         await here.stop_bot()
         await here.connect_bot()
         here.post_message("And again?")
-        await here.fake_discord.wait_until(
-            lambda: here.visible_lines()[-3:] == [("anna", "And again?"), *ANSWERS]
-        )
+        await here.fake_discord.wait_until(lambda: here.visible_lines()[-3:] == [("anna", "And again?"), *ANSWERS])
         assert len(here.fake_discord.guild.webhooks) == 1

@@ -100,9 +100,7 @@ async def test_validate_attachments_rejects_file_that_a_responder_cannot_read(
 
 
 @pytest.mark.parametrize("model", ["gone/x", "broken/x"])
-async def test_validate_attachments_ignores_unknown_models(
-    files: Files, attachments: Attachments, model: str
-) -> None:
+async def test_validate_attachments_ignores_unknown_models(files: Files, attachments: Attachments, model: str) -> None:
     cat = await store_file(files, "cat.png", PNG, "image/png")
     await attachments.validate_attachments(
         ANNA, [cat.id], RunPlan(mode="single", participants=make_participants((model,)))
@@ -115,7 +113,7 @@ async def test_validate_attachments_rejects_files_that_are_too_large_together(
     monkeypatch.setattr(module, "MAX_FILE_BYTES", 9)
     one, two = await store_file(files, "a.txt", b"12345"), await store_file(files, "b.txt", b"67890")
     await attachments.validate_attachments(ANNA, [one.id, one.id], PLAN)
-    with pytest.raises(UsageError, match=r"^files: they are larger"):
+    with pytest.raises(UsageError, match=r"^files: the total size is over"):
         await attachments.validate_attachments(ANNA, [one.id, two.id], PLAN)
 
 

@@ -49,8 +49,6 @@ class CountingRateLimiter(RateLimiter):
         super().__init__(database)
         self.counts: list[int] = []
 
-    async def try_acquire(
-        self, name: str, per_minute: int, burst: int | None = None, count: int = 1
-    ) -> float | None:
+    async def try_acquire(self, name: str, per_minute: int, burst: int | None = None, count: int = 1) -> float | None:
         self.counts.append(count)
         return await super().try_acquire(name, per_minute, burst, count)

@@ -44,9 +44,7 @@ class LessonHarness:
         run = await create_run(self.database, discussion, question="Why?")  # type: ignore[arg-type]
         return run, self.event_writer.open_run(await lease_run(self.database, run.id))
 
-    async def write_turn(
-        self, event_buffer: RunEventBuffer, run: Run, turn_key: TurnKey, *lines: str | Action
-    ) -> None:
+    async def write_turn(self, event_buffer: RunEventBuffer, run: Run, turn_key: TurnKey, *lines: str | Action) -> None:
         """Take a whole turn."""
         await event_buffer.append_events([turn_started(turn_key)])
         await self.write_actions(event_buffer, turn_key, *lines)
@@ -63,9 +61,7 @@ class LessonHarness:
         )
         await event_buffer.commit(end, message, (), ())
 
-    async def write_actions(
-        self, event_buffer: RunEventBuffer, turn_key: TurnKey, *lines: str | Action
-    ) -> None:
+    async def write_actions(self, event_buffer: RunEventBuffer, turn_key: TurnKey, *lines: str | Action) -> None:
         for line in lines:
             if not isinstance(line, str):
                 await event_buffer.append_events([action_taken(turn_key, line)])

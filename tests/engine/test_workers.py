@@ -56,9 +56,7 @@ class RecordingWorker:
         self.id = id
         self.taken_over: list[str] = []
         self.fenced_count = 0
-        self.before_takeover: Callable[[], Awaitable[None]] | None = (
-            None  # what happens before a take-over is through
-        )
+        self.before_takeover: Callable[[], Awaitable[None]] | None = None  # what happens before a take-over is through
         self.monitor = WorkerMonitor(
             WorkerRegistry(database), lock_files, id, lease_seconds, self._take_over, self._on_fenced
         )
@@ -428,13 +426,8 @@ def test_lock_worker_file_creates_no_file_when_locking_is_unavailable(
         assert not list(tmp_path.iterdir())
 
 
-def test_worker_lock_folder_differs_by_machine_and_database(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here = [
-        worker_lock_folder(tmp_path, url)
-        for url in ("postgresql://one:secret@db/moot", "postgresql://db/other")
-    ]
+def test_worker_lock_folder_differs_by_machine_and_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = [worker_lock_folder(tmp_path, url) for url in ("postgresql://one:secret@db/moot", "postgresql://db/other")]
     monkeypatch.setattr("platform.node", lambda: "elsewhere")
     folders = {*here, worker_lock_folder(tmp_path, "postgresql://db/other")}
     assert len(folders) == 3

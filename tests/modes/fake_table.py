@@ -104,17 +104,13 @@ class FakeTable:
         self, purpose: CallPurpose, participant: Participant, build_task: BuildTask, *, round: int = 0
     ) -> AnalysisResult | None:
         found = self._results.get(purpose)
-        self.log.append(
-            f"{participant.id} ({participant.model}) looks for {purpose}" + ("" if found else " in vain")
-        )
+        self.log.append(f"{participant.id} ({participant.model}) looks for {purpose}" + ("" if found else " in vain"))
         return found.pop(0) if found else None
 
     async def record_result(self, result: AnalysisResult) -> None:
         self.log.append(f"concluded: {type(result).__name__}")
 
-    async def complete_lanes(
-        self, participants: Sequence[Participant], kind: NoticeKind, message: str
-    ) -> None:
+    async def complete_lanes(self, participants: Sequence[Participant], kind: NoticeKind, message: str) -> None:
         self._raise_if_stopped()
         self.log.append(f"{', '.join(who.id for who in participants)} complete, {kind}: {message}")
 

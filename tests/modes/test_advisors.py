@@ -49,9 +49,7 @@ async def test_failed_advisor_is_excluded_from_later_stages() -> None:
 
 
 async def test_next_advisor_synthesizes_when_first_fails() -> None:
-    table = FakeTable(
-        plan("advisors", 2, advisors=AdvisorOptions(synthesis=True)), {"alpha": ["completed", "failed"]}
-    )
+    table = FakeTable(plan("advisors", 2, advisors=AdvisorOptions(synthesis=True)), {"alpha": ["completed", "failed"]})
     await advisors(table)
     assert table.log[-2:] == ["synthesis/0/alpha sees advised: failed", "synthesis/0/beta sees advised"]
 

@@ -1,6 +1,6 @@
 from moot.modes.debate import debate
-from moot.types.debate import DebateOptions
 from moot.types.events import Agreed, BallotCast
+from moot.types.modes import DebateOptions
 from tests.modes.fake_table import FakeTable, plan
 
 

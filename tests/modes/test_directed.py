@@ -48,9 +48,7 @@ async def test_director_model_can_hand_over_to_user() -> None:
 async def test_single_participant_speaks_once() -> None:
     table = FakeTable(plan("directed", 1))
     await directed(table)
-    assert table.log == snapshot(
-        ["concluded: Decided", "turn 0", "turn/0/alpha sees in_lesson", "concluded: Decided"]
-    )
+    assert table.log == snapshot(["concluded: Decided", "turn 0", "turn/0/alpha sees in_lesson", "concluded: Decided"])
 
 
 async def test_lesson_ends_after_two_failed_turns() -> None:
@@ -63,9 +61,7 @@ async def test_lesson_ends_after_two_failed_turns() -> None:
 
 
 async def test_stopped_participant_is_not_selected_again() -> None:
-    table = FakeTable(
-        plan("directed", 2, directed=DirectedOptions(turns=4, trigger="alpha")), {"alpha": ["stopped"]}
-    )
+    table = FakeTable(plan("directed", 2, directed=DirectedOptions(turns=4, trigger="alpha")), {"alpha": ["stopped"]})
     await directed(table)
     assert [line for line in table.log if " sees " in line] == snapshot(
         ["turn/0/alpha sees in_lesson: stopped", "turn/1/beta sees in_lesson"]

@@ -26,9 +26,7 @@ turn_status_lists = st.dictionaries(
 async def test_every_mode_ends_and_names_every_turn_uniquely(
     mode: str, ends: Mapping[str, list[TurnStatus]], seats: int, rounds: int, turns: int
 ) -> None:
-    table = FakeTable(
-        plan(mode, seats, rounds=rounds, turns=turns, directed=DirectedOptions(turns=turns)), ends
-    )
+    table = FakeTable(plan(mode, seats, rounds=rounds, turns=turns, directed=DirectedOptions(turns=turns)), ends)
     at: Table = table
     await MODES[mode](at)
     spoken = [line for line in table.log if " sees " in line]

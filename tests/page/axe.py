@@ -46,7 +46,5 @@ async def assert_accessible(page: Page, *, within: Locator | None = None) -> Non
 
 
 def _format_violation(violation: dict[str, Any]) -> str:
-    places = "\n".join(
-        f"  {node['html'][:200]}\n    {node['failureSummary']}" for node in violation["nodes"][:5]
-    )
+    places = "\n".join(f"  {node['html'][:200]}\n    {node['failureSummary']}" for node in violation["nodes"][:5])
     return f"{violation['id']}: {violation['help']}\n{places}"

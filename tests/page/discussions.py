@@ -22,9 +22,7 @@ async def open_discussion(
 
 async def open_titled_discussion(server: MootServer, title: str, **more: Any) -> str:
     """Open a discussion with a voice that has its price, or with others, and hear it to its end."""
-    return await open_discussion(
-        server, title=title, **{"message": title, "participants": ["scripted/priced"], **more}
-    )
+    return await open_discussion(server, title=title, **{"message": title, "participants": ["scripted/priced"], **more})
 
 
 async def wait_until_idle(page: Page) -> None:
@@ -34,6 +32,6 @@ async def wait_until_idle(page: Page) -> None:
 
 async def choose_reader_model(container: Locator, model: str) -> None:
     """Write who reads, and close the list that is offered meanwhile."""
-    field = container.get_by_role("combobox", name="Model that reads")
+    field = container.get_by_role("combobox", name="Model", exact=True)
     await field.fill(model)
     await field.press("Enter")

@@ -103,8 +103,7 @@ FALLBACK_SETTINGS = """
 "scripted/late" = ["scripted/cut"]
 """
 STRUCTURED_SCRIPTS = "".join(
-    f"[{name}]\nprice = 2.5\nanswer = '''{json.dumps(answer)}'''\n"
-    for name, answer in STRUCTURED_ANSWERS.items()
+    f"[{name}]\nprice = 2.5\nanswer = '''{json.dumps(answer)}'''\n" for name, answer in STRUCTURED_ANSWERS.items()
 )
 MAX_FAST_INTERVAL_SECONDS = 0.03  # a script with pauses no longer than this has them only for the eye
 

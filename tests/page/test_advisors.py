@@ -22,9 +22,7 @@ ADVISORS_REQUEST: dict[str, Any] = {
 }
 
 
-async def test_advisors_ask_questions_first_and_inactive_advisor_is_activated(
-    server: MootServer, page: Page
-) -> None:
+async def test_advisors_ask_questions_first_and_inactive_advisor_is_activated(server: MootServer, page: Page) -> None:
     reply = await server.post("/api/discussions", ADVISORS_REQUEST)
     assert reply.status == 201, reply
     await server.run_events(reply.body["run"]["id"])
@@ -32,25 +30,25 @@ async def test_advisors_ask_questions_first_and_inactive_advisor_is_activated(
     first = page.get_by_role("region", name="Answers to: My partner wants")
     await expect(first.get_by_text("Asking, round 1 of 1", exact=True)).to_have_count(3)
     await expect(first.get_by_role("region", name="To each other").get_by_role("article")).to_have_count(2)
-    await expect(first.get_by_role("region", name="What it comes to").get_by_role("article")).to_be_visible()
+    await expect(first.get_by_role("region", name="Synthesis").get_by_role("article")).to_be_visible()
 
     roster = page.get_by_role("region", name="Who answers next")
     dora = roster.get_by_role("switch", name="Dora")
     await expect(dora).to_have_attribute("aria-checked", "false")
-    await expect(dora).to_contain_text("resting")
+    await expect(dora).to_contain_text("paused")
     await expect(roster.get_by_role("switch", name="Ida")).to_contain_text("advising")
     await assert_accessible(page)
     await dora.press("Space")
     await expect(dora).to_have_attribute("aria-checked", "true")
     await roster.get_by_role("switch", name="Ben").click()
-    await expect(roster.get_by_role("switch", name="Ben")).to_contain_text("resting")
+    await expect(roster.get_by_role("switch", name="Ben")).to_contain_text("paused")
 
     await page.get_by_role("textbox", name="Your message").fill("We have had it for nine years.")
     await page.keyboard.press("Enter")
     second = page.get_by_role("region", name="Answers to: We have had it")
     await expect(second.get_by_text("Advising", exact=True)).to_have_count(1)
     await expect(second.get_by_text("Asking, round 1 of 1", exact=True)).to_have_count(2)
-    await expect(second.get_by_role("region", name="What it comes to")).to_be_visible()
+    await expect(second.get_by_role("region", name="Synthesis")).to_be_visible()
     await expect(page.get_by_role("region", name="Who answers next")).to_have_count(1)
     await assert_fits_phone(page)
 
@@ -66,14 +64,12 @@ async def test_advisors_synthesis_is_enabled_within_discussion(server: MootServe
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
     sum_up = page.get_by_role("switch", name="Sum up")
     await expect(sum_up).to_have_attribute("aria-checked", "false")
-    await expect(page.get_by_role("region", name="What it comes to")).to_have_count(0)
+    await expect(page.get_by_role("region", name="Synthesis")).to_have_count(0)
     await sum_up.click()
     await expect(sum_up).to_have_attribute("aria-checked", "true")
-    rules = (await server.get(f"/api/discussions/{opened['discussion']['id']}")).body["discussion"][
-        "advisors"
-    ]
+    rules = (await server.get(f"/api/discussions/{opened['discussion']['id']}")).body["discussion"]["advisors"]
     assert rules == {"early": 0, "synthesis": True}
     await page.get_by_role("textbox", name="Your message").fill("We have had it for nine years.")
     await page.keyboard.press("Enter")
     second = page.get_by_role("region", name="Answers to: We have had it")
-    await expect(second.get_by_role("region", name="What it comes to").get_by_role("article")).to_be_visible()
+    await expect(second.get_by_role("region", name="Synthesis").get_by_role("article")).to_be_visible()

@@ -1,5 +1,7 @@
 """Assertions about an answer: judged, improved, accepted and undone; and words where something is refused."""
 
+import re
+
 from playwright.async_api import Locator, Page, expect
 
 from tests.page.axe import assert_accessible
@@ -22,21 +24,21 @@ async def open_answered_discussion(server: MootServer) -> str:
 async def open_assertions_dialog(page: Page) -> Locator:
     await page.get_by_role("article").hover()
     await page.get_by_role("button", name="More about this answer").click()
-    await page.get_by_role("menuitem", name="Assertions").click()
-    return page.get_by_role("dialog", name="Assertions about")
+    await page.get_by_role("menuitem", name="Check this answer").click()
+    return page.get_by_role("dialog", name=re.compile("^Check .* answer"))
 
 
 async def test_answer_is_evaluated_improved_accepted_and_undone(server: MootServer, page: Page) -> None:
     id = await open_answered_discussion(server)
     await page.goto(f"{server.url}/d/{id}")
     trial = await open_assertions_dialog(page)
-    await expect(trial.get_by_role("button", name="Judge")).to_be_disabled()
-    await trial.get_by_label("Assertions, one a line").fill("\n".join(f"It is {n}." for n in range(21)))
-    await expect(trial.get_by_role("alert")).to_have_text("There are 21 of them; 20 are the most.")
-    await expect(trial.get_by_role("button", name="Judge")).to_be_disabled()
-    await trial.get_by_label("Assertions, one a line").fill("It gives a reason.\n\nIt names a source.")
-    await trial.get_by_role("button", name="Judge").click()
-    verdicts = trial.get_by_role("region", name="What the judge says")
+    await expect(trial.get_by_role("button", name="Check")).to_be_disabled()
+    await trial.get_by_label("Assertions, one per line").fill("\n".join(f"It is {n}." for n in range(21)))
+    await expect(trial.get_by_role("alert")).to_have_text("Too many assertions: 21. The maximum is 20.")
+    await expect(trial.get_by_role("button", name="Check")).to_be_disabled()
+    await trial.get_by_label("Assertions, one per line").fill("It gives a reason.\n\nIt names a source.")
+    await trial.get_by_role("button", name="Check").click()
+    verdicts = trial.get_by_role("region", name="Verdicts")
     await expect(verdicts.get_by_role("heading")).to_have_text("1 of 2 pass")
     await expect(verdicts).to_contain_text("It names nobody who says so.")
     await expect(verdicts).to_contain_text("judged by scripted/clerk scripted")
@@ -49,21 +51,17 @@ async def test_answer_is_evaluated_improved_accepted_and_undone(server: MootServ
     await expect(improvement.get_by_role("insertion")).to_have_text("You name your source.")
     await expect(improvement).to_contain_text("Because nobody sits at its head, says Vitruvius.")
     await improvement.get_by_role("button", name="Accept").click()
-    await expect(improvement).to_contain_text("Alpha plays a new persona of yours from now on.")
+    await expect(improvement).to_contain_text("Alpha uses a new persona of yours from now on.")
     await assert_accessible(page, within=trial)
     await page.keyboard.press("Escape")
     await expect(trial).to_have_count(0)
     assert (await server.get(f"/api/discussions/{id}")).body["discussion"]["participants"][0]["persona"]
 
     trial = await open_assertions_dialog(page)
-    await expect(trial.get_by_label("Assertions, one a line")).to_have_value(
-        "It gives a reason.\nIt names a source."
-    )
-    await trial.get_by_label("Assertions, one a line").fill("")
-    await expect(trial.get_by_label("Assertions, one a line")).to_have_value("")
+    await expect(trial.get_by_label("Assertions, one per line")).to_have_value("It gives a reason.\nIt names a source.")
+    await trial.get_by_label("Assertions, one per line").fill("")
+    await expect(trial.get_by_label("Assertions, one per line")).to_have_value("")
     await trial.get_by_role("button", name="Undo").click()
     await expect(trial.get_by_role("button", name="Accept")).to_be_visible()
     await assert_fits_phone(page)
-    assert (
-        not (await server.get(f"/api/discussions/{id}")).body["discussion"]["participants"][0].get("persona")
-    )
+    assert not (await server.get(f"/api/discussions/{id}")).body["discussion"]["participants"][0].get("persona")

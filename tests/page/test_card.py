@@ -52,15 +52,13 @@ async def choose_menu_item(page: Page, name: str, item: str) -> None:
 
 async def regenerate_with_model(page: Page, name: str, model: str) -> None:
     """Let somebody's answer be given by another model."""
-    await choose_menu_item(page, name, "Answer again with another model")
-    picker = page.get_by_role("dialog", name=f"Which model answers for {name}?")
-    await picker.get_by_role("combobox", name="Model").fill(model)
-    await picker.get_by_role("button", name="Answer again").click()
+    await choose_menu_item(page, name, "Regenerate with another model")
+    picker = page.get_by_role("dialog", name=f"Change the model of {name}")
+    await picker.get_by_role("combobox", name="Model", exact=True).fill(model)
+    await picker.get_by_role("button", name="Regenerate").click()
 
 
-async def test_failed_answer_shows_reason_and_is_retried_with_another_model(
-    server: MootServer, page: Page
-) -> None:
+async def test_failed_answer_shows_reason_and_is_retried_with_another_model(server: MootServer, page: Page) -> None:
     id = await open_discussion(server, "echo", "thinker", "unauthorized")
     await page.goto(f"{server.url}/d/{id}")
     await expect(card(page, "Echo")).to_contain_text("About Tables?")
@@ -74,23 +72,19 @@ async def test_failed_answer_shows_reason_and_is_retried_with_another_model(
     failed = card(page, "Unauthorized")
     await expect(failed).to_contain_text("The key is missing or was refused")
     await expect(failed.get_by_role("link", name="Keys")).to_have_attribute("href", "/models")
-    assert await failed.evaluate(BACKGROUND_COLOR_JS) != await card(page, "Echo").evaluate(
-        BACKGROUND_COLOR_JS
-    )
+    assert await failed.evaluate(BACKGROUND_COLOR_JS) != await card(page, "Echo").evaluate(BACKGROUND_COLOR_JS)
     await assert_accessible(page)
 
     await failed.get_by_role("button", name="Another model").click()
-    picker = page.get_by_role("dialog", name="Which model answers for Unauthorized?")
-    await picker.get_by_role("combobox", name="Model").fill("scripted ech")
+    picker = page.get_by_role("dialog", name="Change the model of Unauthorized")
+    await picker.get_by_role("combobox", name="Model", exact=True).fill("scripted ech")
     await expect(picker.get_by_role("option", name="scripted/echo")).to_be_visible()
     await assert_accessible(page, within=picker)
     await page.keyboard.press("Enter")
     await expect(failed).to_contain_text("About Tables?")
     await expect(failed).to_contain_text("scripted/echo")
     await expect(failed.get_by_text("The key is missing")).to_have_count(0)
-    assert await failed.evaluate(BACKGROUND_COLOR_JS) == await card(page, "Echo").evaluate(
-        BACKGROUND_COLOR_JS
-    )
+    assert await failed.evaluate(BACKGROUND_COLOR_JS) == await card(page, "Echo").evaluate(BACKGROUND_COLOR_JS)
 
 
 async def test_card_shows_fallback_model_and_reason_also_after_reload(server: MootServer, page: Page) -> None:
@@ -102,7 +96,7 @@ async def test_card_shows_fallback_model_and_reason_also_after_reload(server: Mo
         await expect(other).to_contain_text("Key rejected")
         await expect(other.locator("header")).to_contain_text("scripted/echo")
         await expect(other.locator(".markdown")).to_have_text("About Tables?")
-        await expect(other.get_by_role("button", name="Answer again")).to_be_visible()
+        await expect(other.get_by_role("button", name="Regenerate")).to_be_visible()
         await expect(card(page, "Steady")).not_to_contain_text("asked instead")
         await page.reload()
 
@@ -135,7 +129,7 @@ async def test_answer_is_regenerated_selected_edited_copied_and_its_prompt_shown
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await page.goto(f"{server.url}/d/{id}")
     echo = card(page, "Echo")
-    await echo.get_by_role("button", name="Answer again").click()
+    await echo.get_by_role("button", name="Regenerate").click()
     await expect(echo.get_by_text("2/2")).to_be_visible()
     await wait_until_idle(page)
     await echo.get_by_role("button", name="Earlier version").click()
@@ -144,7 +138,7 @@ async def test_answer_is_regenerated_selected_edited_copied_and_its_prompt_shown
     await expect(echo.get_by_text("1/2")).to_be_visible()
 
     await choose_menu_item(page, "Echo", "Edit")
-    await echo.get_by_label("Words").fill("Because it has no head.")
+    await echo.get_by_label("Text").fill("Because it has no head.")
     await page.keyboard.press("Control+Enter")
     await expect(echo.get_by_text("3/3")).to_be_visible()
     await expect(echo).to_contain_text("Because it has no head.")
@@ -153,18 +147,18 @@ async def test_answer_is_regenerated_selected_edited_copied_and_its_prompt_shown
     await expect(page.get_by_text("Copied.")).to_be_visible()
     assert await page.evaluate("navigator.clipboard.readText()") == "Because it has no head."
 
-    await choose_menu_item(page, "Echo", "Answer again with another model")
-    await page.get_by_role("combobox", name="Model").fill("scripted/scholar")
+    await choose_menu_item(page, "Echo", "Regenerate with another model")
+    await page.get_by_role("combobox", name="Model", exact=True).fill("scripted/scholar")
     await page.get_by_role("option", name="scripted/scholar").click()
     await expect(echo.get_by_text("4/4")).to_be_visible()
     await expect(echo).to_contain_text("scripted/scholar")
 
-    await choose_menu_item(page, "Steady", "What did it see?")
-    sheet = page.get_by_role("dialog", name="What did Steady see?")
+    await choose_menu_item(page, "Steady", "View prompt")
+    sheet = page.get_by_role("dialog", name="Prompt for Steady")
     await expect(sheet).to_contain_text("Exactly this was sent to scripted/steady")
     await expect(sheet).to_contain_text("Write in English")
     await assert_accessible(page, within=sheet)
-    await sheet.get_by_role("button", name="What was said").click()
+    await sheet.get_by_role("button", name="Messages").click()
     await expect(sheet.get_by_role("listitem").filter(has_text="Write in English")).to_have_count(0)
     await expect(sheet).to_contain_text("About Tables?")
     await page.keyboard.press("Escape")
@@ -175,15 +169,13 @@ async def test_answer_is_regenerated_selected_edited_copied_and_its_prompt_shown
     counts = await stable_text(echo.locator(".markdown"))
     await echo.get_by_role("button", name="Earlier version").click()
     await expect(echo.locator(".markdown")).to_have_text("Because it has no head.")
-    await choose_menu_item(page, "Echo", "Assertions")
-    trial = page.get_by_role("dialog", name="Assertions about")
+    await choose_menu_item(page, "Echo", "Check this answer")
+    trial = page.get_by_role("dialog", name=re.compile("^Check .* answer"))
     assert counts != "Because it has no head."
     await expect(trial.get_by_role("blockquote")).to_contain_text(counts)
 
 
-async def test_one_participant_is_stopped_and_new_version_streams_in_its_card(
-    server: MootServer, page: Page
-) -> None:
+async def test_one_participant_is_stopped_and_new_version_streams_in_its_card(server: MootServer, page: Page) -> None:
     id = await open_discussion(server, "unending", "slow", wait=False)
     await page.goto(f"{server.url}/d/{id}")
     unending, slow = card(page, "Unending"), card(page, "Slow")
@@ -204,7 +196,7 @@ async def test_one_participant_is_stopped_and_new_version_streams_in_its_card(
     await expect(slow.locator(".markdown")).to_have_text(said)
     await wait_until_idle(page)
 
-    await unending.get_by_role("button", name="Try again").click()
+    await unending.get_by_role("button", name="Retry").click()
     await expect(unending).to_have_attribute("aria-busy", "true")
 
 
@@ -220,18 +212,16 @@ async def test_interrupted_answer_shows_reason_and_failed_version_keeps_previous
 
     await regenerate_with_model(page, "Echo", "scripted/reset")
     await expect(echo).to_contain_text("The connection to scripted broke before the answer was complete.")
-    await expect(echo).to_contain_text("The answer from before stays.")
+    await expect(echo).to_contain_text("The earlier answer is kept.")
     await expect(echo.locator(".markdown")).to_have_text("About Tables?")
     await wait_until_idle(page)
     await assert_accessible(page, within=echo)
-    await echo.get_by_role("button", name="Try again").click()
+    await echo.get_by_role("button", name="Retry").click()
     await expect(echo.get_by_text("2/2")).to_be_visible()
-    await expect(echo.get_by_text("The answer from before stays.")).to_have_count(0)
+    await expect(echo.get_by_text("The earlier answer is kept.")).to_have_count(0)
 
 
-async def test_link_scrolls_to_answer_and_reply_reaches_only_its_participant(
-    server: MootServer, page: Page
-) -> None:
+async def test_link_scrolls_to_answer_and_reply_reaches_only_its_participant(server: MootServer, page: Page) -> None:
     id = await open_discussion(server, "echo", "steady")
     read = await server.get(f"/api/discussions/{id}")
     answers: list[Any] = [one for one in read.body["messages"] if one["participant"] == "steady"]
@@ -239,9 +229,9 @@ async def test_link_scrolls_to_answer_and_reply_reaches_only_its_participant(
     await expect(card(page, "Steady")).to_contain_class("pointed")
     await expect(card(page, "Steady")).to_be_in_viewport()
 
-    await choose_menu_item(page, "Echo", "Reply to this one only")
+    await choose_menu_item(page, "Echo", "Reply to this participant only")
     composer = page.get_by_role("form", name="Your message")
-    await expect(composer).to_contain_text("nobody else sees it or answers")
+    await expect(composer).to_contain_text("the others do not see this message")
     await expect(composer.get_by_role("textbox")).to_be_focused()
     await page.keyboard.type("Only you?")
     await page.keyboard.press("Enter")

@@ -75,7 +75,7 @@ async def test_message_draft_is_persisted_sent_recalled_and_edited(server: MootS
 
     await page.get_by_role("button", name="More about this message").last.click()
     await page.get_by_role("menuitem", name="Edit the message").click()
-    await page.get_by_label("Words").fill("Begun at last\n```py\nx = 1\n```")
+    await page.get_by_label("Text").fill("Begun at last\n```py\nx = 1\n```")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_text("You · edited")).to_be_visible()
     await expect(page.get_by_text("Begun at last", exact=True)).to_be_visible()
@@ -106,32 +106,30 @@ async def test_mentions_insert_participants_and_discussions_by_keyboard_and_mous
     await expect(choices).to_have_count(0)
 
     offer = page.get_by_role("button", name="Only Steady answers")
-    await expect(page.get_by_text("Everybody reads this and answers, unless you choose:")).to_be_visible()
+    await expect(page.get_by_text("Everyone sees this and answers. To choose one:")).to_be_visible()
     await page.keyboard.press("Tab")
     await expect(offer).to_be_focused()
     await page.keyboard.press("Enter")
     await expect(message_box(page)).to_be_focused()
-    await expect(page.get_by_text("alone: nobody else sees it or answers")).to_be_visible()
+    await expect(page.get_by_text("only: the others do not see this message")).to_be_visible()
     await message_box(page).press("Enter")
-    await expect(page.get_by_text("To Steady alone")).to_be_visible()
+    await expect(page.get_by_text("To Steady only")).to_be_visible()
     steady = page.get_by_role("article", name="Steady")
     await expect(steady).to_have_count(2)
     await expect(steady.nth(1).get_by_role("button", name="Copy this answer")).to_be_visible()
     await expect(page.get_by_role("article", name="Echo")).to_have_count(1)
 
 
-async def test_reference_summary_is_shown_under_message_and_after_reload(
-    server: MootServer, page: Page
-) -> None:
+async def test_reference_summary_is_shown_under_message_and_after_reload(server: MootServer, page: Page) -> None:
     other = await open_discussion(server, "echo", title="Chairs and stools")
     id = await open_discussion(server, "echo", clerk="scripted/clerk")
     await page.goto(f"{server.url}/d/{id}")
     await message_box(page).fill('As in @"Chairs and stools"?')
     await message_box(page).press("Enter")
-    recaps = page.get_by_role("list", name="Recaps")
+    recaps = page.get_by_role("list", name="Included summaries")
     for _ in range(2):
         await expect(page.get_by_role("article")).to_have_count(2)
-        await expect(recaps).to_have_text("With a recap of Chairs and stools")
+        await expect(recaps).to_have_text("With a summary of Chairs and stools")
         await expect(recaps.get_by_role("link")).to_have_attribute("href", f"/d/{other}")
         await page.reload()
 
@@ -200,7 +198,7 @@ async def test_run_is_interrupted_stopped_and_continued_from_composer(server: Mo
     unending = page.get_by_role("article", name="Unending")
     await expect(unending).to_contain_text("table")
     await message_box(page).fill("Wait")
-    await expect(page.get_by_text("what you send now interrupts it")).to_be_visible()
+    await expect(page.get_by_text("Sending a message interrupts them")).to_be_visible()
     await message_box(page).press("Enter")
     await expect(unending).to_have_count(2)
     await expect(unending.first).to_contain_text("Interrupted")
@@ -208,20 +206,18 @@ async def test_run_is_interrupted_stopped_and_continued_from_composer(server: Mo
     await expect(unending.nth(1)).to_contain_text("table")
     await message_box(page).press("Escape")
     await expect(unending.nth(1)).to_contain_text("Stopped")
-    await expect(page.get_by_text("what you send now interrupts it")).to_have_count(0)
+    await expect(page.get_by_text("Sending a message interrupts them")).to_have_count(0)
 
     await message_box(page).fill("")
-    go_on = page.get_by_role("group", name="Let them go on")
-    await go_on.get_by_label("For how many turns").press("Enter")
+    go_on = page.get_by_role("group", name="Continue without a message")
+    await go_on.get_by_label("Number of turns").press("Enter")
     await expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
     await page.get_by_role("button", name="Stop", exact=True).press("Enter")
     await expect(page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
     await assert_focus_visible(page)
 
 
-async def test_rejected_message_keeps_text_and_shows_error(
-    tmp_path: Path, page: Page, page_errors: PageErrors
-) -> None:
+async def test_rejected_message_keeps_text_and_shows_error(tmp_path: Path, page: Page, page_errors: PageErrors) -> None:
     page_errors.allow("402|429")
     settings = "budget = 0.0\n[rates]\nmessages_a_minute = 1\nmessages_burst = 2\n"
     voices = '[dear]\nanswer = "Dear."\nprice = 1000.0\n'
@@ -237,7 +233,7 @@ async def test_rejected_message_keeps_text_and_shows_error(
         await expect(alert.get_by_role("link", name="See the budget")).to_be_visible()
         await expect(message_box(page)).to_have_value("What now?")
         await message_box(page).press("Enter")
-        await expect(alert).to_contain_text("What you wrote is kept.")
+        await expect(alert).to_contain_text("Your text is kept.")
         await expect(message_box(page)).to_have_value("What now?")
         await assert_accessible(page, within=alert)
 
@@ -261,7 +257,7 @@ async def test_resend_after_lost_response_and_reload_reuses_idempotency_key(
     await page.keyboard.press("Escape")
     await message_box(page).fill("And square?")
     await message_box(page).press("Enter")
-    await expect(page.get_by_role("form").get_by_role("alert")).to_contain_text("cannot be reached")
+    await expect(page.get_by_role("form").get_by_role("alert")).to_contain_text("Cannot reach the server")
     await page.reload()
     await expect(message_box(page)).to_have_value("And square?")
     await message_box(page).press("Enter")

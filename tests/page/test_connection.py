@@ -19,7 +19,7 @@ from tests.support.moot_server import MootServer
 
 POLL_MILLISECONDS = 30
 WAITING_TEXT = "Waiting for the connection"
-OFFLINE_TEXT = "No connection: what you write is kept, and can be sent when it is back."
+OFFLINE_TEXT = "No connection. Your text is kept; send it when you are back online."
 COUNT_ANIMATIONS_JS = """() => [...document.querySelectorAll('*')]
   .filter((one) => one.checkVisibility() && getComputedStyle(one).animationName === 'breathe').length"""
 RECORD_ANNOUNCEMENTS_JS = """() => {
@@ -70,9 +70,7 @@ async def card_texts(page: Page) -> list[str]:
     return list(await page.get_by_role("article").evaluate_all(CARD_TEXTS_JS))
 
 
-async def wait_for_complete_answers(
-    page: Page, before: Sequence[str] = ("", ""), *, restarted: bool = False
-) -> None:
+async def wait_for_complete_answers(page: Page, before: Sequence[str] = ("", ""), *, restarted: bool = False) -> None:
     """Hear both to their ends: what is shown meanwhile is always the beginning of the whole, and only grows.
 
     An answer that a crash cut off is begun anew, and may be shorter then.
@@ -120,12 +118,8 @@ async def test_page_in_back_forward_cache_closes_its_connection(server: MootServ
     """Browsers have six for a server; Playwright's keeps no such page by itself, so it is told of both events."""
     await page.goto(server.url)
     for name, words in (("pagehide", "No connection"), ("pageshow", "Connected")):
-        await expect(discussion_list(page)).to_contain_text(
-            "No connection" if name == "pageshow" else "Connected"
-        )
-        await page.evaluate(
-            "(name) => dispatchEvent(new PageTransitionEvent(name, { persisted: true }))", name
-        )
+        await expect(discussion_list(page)).to_contain_text("No connection" if name == "pageshow" else "Connected")
+        await page.evaluate("(name) => dispatchEvent(new PageTransitionEvent(name, { persisted: true }))", name)
         await expect(discussion_list(page)).to_contain_text(words)
 
 
@@ -133,8 +127,7 @@ async def test_page_resumes_run_after_server_is_killed_and_restarted(
     page: Page, page_errors: PageErrors, tmp_path: Path
 ) -> None:
     page_errors.allow(
-        "ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE"
-        "|Failed to fetch"
+        "ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|Failed to fetch"
     )
     async with run_server_for_page(page, tmp_path) as server:
         await open_speaking_discussion(server, page)
@@ -178,7 +171,7 @@ async def test_message_written_offline_is_kept_and_sent_after_reconnect(
     await expect(send).to_be_enabled()
     await box.press("Enter")
     await expect(page.get_by_role("article")).to_have_count(2)
-    await expect(page.get_by_role("region", name="What was said")).to_contain_text("And now?")
+    await expect(page.get_by_role("region", name="Messages")).to_contain_text("And now?")
     await expect(box).to_have_value("")
 
 
@@ -217,7 +210,7 @@ async def test_offline_page_shows_no_activity_and_no_layout_shift(
         await expect(cards.nth(place)).to_contain_text(WAITING_TEXT)
     for stop in (still[5], still[6]):
         await expect(stop).to_be_disabled()
-        await expect(stop).to_have_attribute("title", "Without a connection nobody can be stopped")
+        await expect(stop).to_have_attribute("title", "Offline: cannot stop")
     await expect(spoken).to_have_text("")
     await expect(discussion_list(page).get_by_label("was generating")).to_be_visible()
     assert await count_animations(page) == 0
@@ -226,7 +219,7 @@ async def test_offline_page_shows_no_activity_and_no_layout_shift(
     async with asyncio.timeout(PAGE_TIMEOUT_SECONDS):
         while len(failed) < 3:
             await page.wait_for_timeout(POLL_MILLISECONDS)
-    assert await page.evaluate("announced") == ["No connection. Trying again; nothing is lost."]
+    assert await page.evaluate("announced") == ["No connection. Reconnecting; nothing is lost."]
 
     await page.context.set_offline(False)
     await expect(spoken).to_have_text("Alpha and Beta are speaking.")
@@ -238,10 +231,7 @@ async def test_offline_page_shows_no_activity_and_no_layout_shift(
 
 
 async def test_change_during_stream_reconnect_is_not_missed(server: MootServer, page: Page) -> None:
-    ids = [
-        await open_titled_discussion(server, title, participants=["scripted/echo"])
-        for title in ("One", "Other")
-    ]
+    ids = [await open_titled_discussion(server, title, participants=["scripted/echo"]) for title in ("One", "Other")]
     await page.goto(server.url)
     await expect(discussion_list(page)).to_contain_text("Connected")
     listening = asyncio.Event()
@@ -255,15 +245,12 @@ async def test_change_during_stream_reconnect_is_not_missed(server: MootServer, 
         await discussion_list(page).get_by_role("link", name="Other").click()
     await rename_discussion(server, ids[0], "Changed while nobody listened")
     listening.set()
-    await expect(
-        discussion_list(page).get_by_role("link", name="Changed while nobody listened")
-    ).to_be_visible()
+    await expect(discussion_list(page).get_by_role("link", name="Changed while nobody listened")).to_be_visible()
 
 
 async def test_event_received_before_discussion_is_loaded_is_applied(server: MootServer, page: Page) -> None:
     id, other = [
-        await open_titled_discussion(server, title, participants=["scripted/echo"])
-        for title in ("Before", "Other")
+        await open_titled_discussion(server, title, participants=["scripted/echo"]) for title in ("Before", "Other")
     ]
     await page.goto(server.url)
     await expect(discussion_list(page).get_by_role("link", name="Other")).to_be_visible()
@@ -294,9 +281,7 @@ async def test_event_received_before_discussion_is_loaded_is_applied(server: Moo
         await route.continue_()
 
 
-async def test_stale_discussion_response_does_not_overwrite_newer_edit(
-    server: MootServer, page: Page
-) -> None:
+async def test_stale_discussion_response_does_not_overwrite_newer_edit(server: MootServer, page: Page) -> None:
     id = await open_titled_discussion(server, "Before", participants=["scripted/echo"])
     await page.goto(f"{server.url}/d/{id}")
     answer = page.get_by_role("article")
@@ -316,7 +301,7 @@ async def test_stale_discussion_response_does_not_overwrite_newer_edit(
     await answer.hover()
     await answer.get_by_role("button", name="More about this answer").click()
     await page.get_by_role("menuitem", name="Edit").click()
-    await answer.get_by_label("Words").fill("Something else.")
+    await answer.get_by_label("Text").fill("Something else.")
     async with page.expect_response(reads):  # what the change itself makes the page read
         await page.keyboard.press("Control+Enter")
     await expect(answer).to_contain_text("2/2")
@@ -384,9 +369,7 @@ async def test_next_list_page_loads_before_list_is_refreshed(server: MootServer,
     await asked.wait()
     await discussion_list(page).get_by_role("link", name="Newer").click()
     async with asyncio.timeout(PAGE_TIMEOUT_SECONDS):
-        while (
-            sum(f"/api/discussions/{id}?" in url for url in reads) < 2
-        ):  # it is heard that listening began anew
+        while sum(f"/api/discussions/{id}?" in url for url in reads) < 2:  # it is heard that listening began anew
             await page.wait_for_timeout(POLL_MILLISECONDS)
     async with page.expect_response(lambda response: response.url.endswith("?status=active")):
         free.set()

@@ -44,7 +44,7 @@ async def test_failed_lane_is_retried_with_another_model(server: MootServer, pag
     await expect(thread).to_contain_text("Key rejected")
     await assert_accessible(page, within=thread)
     await thread.get_by_role("combobox", name="Another model").fill("scripted/undecided")
-    await thread.get_by_role("button", name="Try again with it").click()
+    await thread.get_by_role("button", name="Retry with this model").click()
     await expect(thread).to_contain_text("Wait a quarter")
     await expect(thread).to_contain_text("Hidden prompt")
     await expect(thread).to_contain_text("I change my position.")
@@ -70,7 +70,7 @@ async def _assert_analyses_shown(page: Page) -> None:
     summary = page.get_by_role("region", name="Summary")
     await expect(summary.get_by_role("row", name="Gamma Changed")).to_contain_text("Split one part first.")
     await expect(summary).to_contain_text("The cost of a split must be measured.")
-    flips = page.get_by_role("region", name="Who changed position")
+    flips = page.get_by_role("region", name="Position changes")
     await expect(flips).to_contain_text("after Alpha spoke")
     ranking = page.get_by_role("region", name="Ranking")
     await expect(ranking.get_by_role("listitem")).to_have_count(3)
@@ -89,7 +89,7 @@ async def test_quotes_and_links_open_collapsed_rounds_and_lanes(server: MootServ
     await server.run_events(run)
     report = (await server.get(f"/api/runs/{run}")).body
     await page.goto(address)
-    flips = page.get_by_role("region", name="Who changed position")
+    flips = page.get_by_role("region", name="Position changes")
     await expect(page.get_by_role("article", name="Gamma", exact=True)).to_have_count(0)
     await flips.get_by_role("link", name="I change my position").click()
     answer = page.get_by_role("article", name="Gamma", exact=True)
@@ -153,7 +153,7 @@ async def test_debate_stopped_by_user_is_not_shown_as_failed(server: MootServer,
     await expect(lane_button(page, "Alpha speaking")).to_be_visible()
     await expect(lane_button(page, "Beta speaking")).to_be_visible()
     await server.post(f"/api/runs/{opened['run']['id']}/stop")
-    await expect(page.get_by_role("button", name="Try all 2 again")).to_be_visible()
+    await expect(page.get_by_role("button", name="Retry all 2")).to_be_visible()
     first = page.get_by_role("list", name="Phases of the debate").get_by_role("listitem").first
     await expect(first).to_have_text(re.compile(r"0 of 2 answered\s+2 stopped"))
     await expect(first).to_have_class(re.compile("stopped"))
@@ -164,9 +164,7 @@ async def test_lane_is_stopped_while_streaming_and_retried(server: MootServer, p
     opened = await open_debate(server, "advocate", "unending")
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
     phases = page.get_by_role("list", name="Phases of the debate")
-    await expect(phases.get_by_role("listitem").filter(has_text="First answers")).to_contain_text(
-        "1 of 2 finished"
-    )
+    await expect(phases.get_by_role("listitem").filter(has_text="First answers")).to_contain_text("1 of 2 finished")
     await lane_button(page, "Beta speaking").click()
     thread = page.get_by_role("dialog", name="Beta's thread")
     await expect(thread).to_contain_text("A table has no head")
@@ -175,7 +173,7 @@ async def test_lane_is_stopped_while_streaming_and_retried(server: MootServer, p
     await expect(thread).to_contain_text("A table has no head. " * 8)
     assert await stop.bounding_box() == place  # however much is said above it
     await stop.click()
-    await expect(thread.get_by_role("button", name="Try again")).to_be_visible()
+    await expect(thread.get_by_role("button", name="Retry")).to_be_visible()
     await page.keyboard.press("Escape")
     await expect(phases).to_contain_text("1 stopped")
     await expect(phases.get_by_role("listitem").filter(has_text="Debate")).to_contain_text("Skipped")
@@ -188,9 +186,7 @@ async def test_lane_is_stopped_while_streaming_and_retried(server: MootServer, p
     )
 
 
-async def test_participant_beyond_quorum_is_marked_late_and_phases_are_links(
-    server: MootServer, page: Page
-) -> None:
+async def test_participant_beyond_quorum_is_marked_late_and_phases_are_links(server: MootServer, page: Page) -> None:
     opened = await open_debate(server, "advocate", "sceptic", "unending", quorum=2)
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
     phases = page.get_by_role("list", name="Phases of the debate")
@@ -210,9 +206,7 @@ async def test_participant_beyond_quorum_is_marked_late_and_phases_are_links(
     await assert_accessible(page)
 
 
-async def test_debate_is_skipped_when_first_answers_agree_and_savings_are_shown(
-    server: MootServer, page: Page
-) -> None:
+async def test_debate_is_skipped_when_first_answers_agree_and_savings_are_shown(server: MootServer, page: Page) -> None:
     opened = await open_debate(server, "agreeing", "agreeing", gate=True)
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
     skipped = page.get_by_role("list", name="Phases of the debate").get_by_role("listitem").nth(1)
@@ -223,5 +217,5 @@ async def test_debate_is_skipped_when_first_answers_agree_and_savings_are_shown(
         )
         await server.run_events(opened["run"]["id"])
         await page.reload()
-    await page.get_by_role("group", name="Let them go on").get_by_role("button").click()
+    await page.get_by_role("group", name="Continue without a message").get_by_role("button").click()
     await expect(page.get_by_role("heading", name="Going on, turns 1 to 2")).to_be_visible()

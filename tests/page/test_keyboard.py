@@ -42,7 +42,7 @@ async def choose_menu_item(page: Page, container: Locator, item: str) -> None:
 async def test_answer_actions_work_by_keyboard_and_keep_focus(server: MootServer, page: Page) -> None:
     await page.goto(f"{server.url}/d/{await open_discussion(server, 'echo', 'unauthorized')}")
     echo, failed = (page.get_by_role("article", name=name) for name in ("Echo", "Unauthorized"))
-    await move_focus_and_press(page, echo.get_by_role("button", name="Answer again"))
+    await move_focus_and_press(page, echo.get_by_role("button", name="Regenerate"))
     await expect(echo.get_by_text("2/2")).to_be_visible()
     await wait_until_idle(page)
     await assert_focus_visible(page)
@@ -54,7 +54,7 @@ async def test_answer_actions_work_by_keyboard_and_keep_focus(server: MootServer
     await assert_focus_visible(page)
 
     await choose_menu_item(page, echo, "Edit")
-    await expect(echo.get_by_label("Words")).to_be_focused()
+    await expect(echo.get_by_label("Text")).to_be_focused()
     await page.keyboard.press("Control+A")
     await page.keyboard.type("No head.")
     await page.keyboard.press("Control+Enter")
@@ -62,33 +62,33 @@ async def test_answer_actions_work_by_keyboard_and_keep_focus(server: MootServer
     await assert_focus_visible(page)
     await choose_menu_item(page, echo, "Edit")
     await page.keyboard.press("Escape")
-    await expect(echo.get_by_label("Words")).to_have_count(0)
+    await expect(echo.get_by_label("Text")).to_have_count(0)
     await assert_focus_visible(page)
-    await choose_menu_item(page, echo, "What did it see?")
-    sheet = page.get_by_role("dialog", name="What did Echo see?")
+    await choose_menu_item(page, echo, "View prompt")
+    sheet = page.get_by_role("dialog", name="Prompt for Echo")
     await expect(sheet).to_contain_text("About Tables?")
     await page.keyboard.press("Escape")
     await expect(sheet).to_have_count(0)
     await assert_focus_visible(page)
 
-    await choose_menu_item(page, echo, "Answer again with another model")
-    await expect(page.get_by_role("combobox", name="Model")).to_be_focused()
+    await choose_menu_item(page, echo, "Regenerate with another model")
+    await expect(page.get_by_role("combobox", name="Model", exact=True)).to_be_focused()
     await page.keyboard.type("scripted stea")
     await expect(page.get_by_role("option", name="scripted/steady")).to_be_visible()
     await page.keyboard.press("Enter")
     await expect(echo.get_by_text("4/4")).to_be_visible()
     await wait_until_idle(page)
     await assert_focus_visible(page)
-    await move_focus_and_press(page, failed.get_by_role("button", name="Try again"))
+    await move_focus_and_press(page, failed.get_by_role("button", name="Retry"))
     await expect(page.get_by_text("Retrying failed participants")).to_be_visible()
     await wait_until_idle(page)
-    await expect(failed.get_by_role("button", name="Try again")).to_be_visible()
+    await expect(failed.get_by_role("button", name="Retry")).to_be_visible()
     await assert_focus_visible(page)
 
-    asked = page.get_by_role("region", name="What was said")
+    asked = page.get_by_role("region", name="Messages")
     await move_focus_to(page, asked, "Shift+Tab")
     await choose_menu_item(page, asked.locator(".asked"), "Edit the message")
-    await expect(asked.get_by_label("Words")).to_be_focused()
+    await expect(asked.get_by_label("Text")).to_be_focused()
     await page.keyboard.type(" Or not?")
     await page.keyboard.press("Control+Enter")
     await expect(page.get_by_text("You · edited")).to_be_visible()
@@ -101,9 +101,9 @@ async def test_lesson_turn_regenerates_by_keyboard_and_assertions_use_selected_v
 ) -> None:
     id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 1, "trigger": "Alpha"}})
     await page.goto(f"{server.url}/d/{id}")
-    line = page.get_by_role("region", name="What was said").get_by_role("listitem").first
-    await choose_menu_item(page, line, "Answer again with another model")
-    await expect(page.get_by_role("combobox", name="Model")).to_be_focused()
+    line = page.get_by_role("region", name="Messages").get_by_role("listitem").first
+    await choose_menu_item(page, line, "Regenerate with another model")
+    await expect(page.get_by_role("combobox", name="Model", exact=True)).to_be_focused()
     await page.keyboard.type("scripted stea")
     await expect(page.get_by_role("option", name="scripted/steady")).to_be_visible()
     await page.keyboard.press("Enter")
@@ -113,8 +113,8 @@ async def test_lesson_turn_regenerates_by_keyboard_and_assertions_use_selected_v
 
     await move_focus_and_press(page, line.get_by_role("button", name="Earlier version"))
     await expect(line).not_to_contain_text("A table has no head")
-    await choose_menu_item(page, line, "Assertions")
-    trial = page.get_by_role("dialog", name="Assertions about")
+    await choose_menu_item(page, line, "Check this answer")
+    trial = page.get_by_role("dialog", name=re.compile("^Check .* answer"))
     await expect(trial.get_by_role("blockquote")).to_contain_text("A table has no head")
 
 
@@ -166,8 +166,8 @@ async def test_discussion_is_stopped_rearranged_renamed_and_archived_by_keyboard
     await expect(page.get_by_role("heading", name="Round tables")).to_be_visible()
     await assert_focus_visible(page)
     await page.keyboard.press("?")
-    keys = page.get_by_role("dialog", name="Keys")
-    await expect(keys).to_contain_text("Stop everybody who is speaking")
+    keys = page.get_by_role("dialog", name="Keyboard shortcuts")
+    await expect(keys).to_contain_text("Stop all participants")
     await page.keyboard.press("Escape")
     await expect(keys).to_have_count(0)
     await assert_focus_visible(page)
@@ -182,9 +182,7 @@ async def test_discussion_is_stopped_rearranged_renamed_and_archived_by_keyboard
     await assert_focus_visible(page)
 
 
-async def test_focus_moves_to_message_box_when_run_is_stopped_elsewhere(
-    server: MootServer, page: Page
-) -> None:
+async def test_focus_moves_to_message_box_when_run_is_stopped_elsewhere(server: MootServer, page: Page) -> None:
     body = {"message": "Why a round table?", "title": "Tables", "participants": ["scripted/unending"]}
     begun = (await server.post("/api/discussions", body)).body
     await page.goto(f"{server.url}/d/{begun['discussion']['id']}")
@@ -220,11 +218,11 @@ async def test_question_is_sent_and_prompt_inspected_by_keyboard(server: MootSer
     await move_focus_to(page, more)
     await expect(more).to_be_in_viewport()
     await page.keyboard.press("Enter")
-    seen = page.get_by_role("menuitem", name="What did it see?")
+    seen = page.get_by_role("menuitem", name="View prompt")
     await move_focus_to(page, seen, "ArrowDown")
     await assert_accessible(page, within=page.get_by_role("menu"))
     await page.keyboard.press("Enter")
-    sheet = page.get_by_role("dialog", name=re.compile("^What did .* see"))
+    sheet = page.get_by_role("dialog", name=re.compile("^Prompt for "))
     await expect(sheet).to_contain_text("Round?")
     await page.keyboard.press("Escape")
     await expect(sheet).to_have_count(0)

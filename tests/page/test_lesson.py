@@ -52,13 +52,11 @@ async def test_lesson_is_shown_live_after_reload_and_in_playback(server: MootSer
     fetched = BoardRequests(page)
     await page.goto(f"{server.url}/d/{id}")
     board = page.get_by_role("complementary", name="Whiteboard")
-    said = page.get_by_role("region", name="What was said")
+    said = page.get_by_role("region", name="Messages")
 
     await expect(said.get_by_text("It is your turn.")).to_be_visible()
     await expect(said).to_contain_text("Is the next edge clear to you, too?")
-    await expect(said.get_by_role("listitem").nth(1)).to_contain_text(
-        "A listener should say what is not clear."
-    )
+    await expect(said.get_by_role("listitem").nth(1)).to_contain_text("A listener should say what is not clear.")
     await expect(said.get_by_text("Left out: spotlight is for teachers.")).to_be_visible()
     await expect(said.get_by_role("button", name="writes a formula")).to_be_visible()
     await expect(board.get_by_role("img")).to_have_attribute("alt", COMPLETE_BOARD)
@@ -138,24 +136,22 @@ async def test_follow_up_message_continues_on_the_same_whiteboard(server: MootSe
     await expect(large).to_have_count(0)
 
 
-async def test_lesson_turn_regenerates_and_versions_switch_the_whiteboard(
-    server: MootServer, page: Page
-) -> None:
+async def test_lesson_turn_regenerates_and_versions_switch_the_whiteboard(server: MootServer, page: Page) -> None:
     id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 1, "trigger": "Alpha"}})
     await page.goto(f"{server.url}/d/{id}")
     board = page.get_by_role("complementary", name="Whiteboard")
-    line = page.get_by_role("region", name="What was said").get_by_role("listitem").first
+    line = page.get_by_role("region", name="Messages").get_by_role("listitem").first
     await expect(line).to_contain_text("scripted")
     await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("Odd numbers"))
     await line.get_by_role("button", name="More about this answer").click()
-    await page.get_by_role("menuitem", name="Answer again", exact=True).click()
+    await page.get_by_role("menuitem", name="Regenerate", exact=True).click()
     versions = line.get_by_role("group", name="Versions of this answer")
     await expect(versions).to_contain_text("2/2")
     await expect(line).to_contain_text("Could that be more than luck?")
-    await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("given again"))
+    await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("regenerated"))
     await wait_until_idle(page)
     await page.reload()
-    await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("given again"))
+    await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("regenerated"))
     await versions.get_by_role("button", name="Earlier version").click()
     await expect(versions).to_contain_text("1/2")
     await versions.get_by_role("button", name="Use this one").click()
@@ -168,15 +164,15 @@ async def test_lesson_turn_shows_fallback_and_keeps_answer_when_regeneration_fai
 ) -> None:
     alone = {"participants": [{"model": "scripted/absent", "role": "teacher"}]}
     await page.goto(f"{server.url}/d/{await open_discussion(server, **LESSON_REQUEST | alone)}")
-    line = page.get_by_role("region", name="What was said").get_by_role("listitem").first
+    line = page.get_by_role("region", name="Messages").get_by_role("listitem").first
     await expect(line).to_contain_text("scripted/teacher is asked instead of scripted/absent.")
     await expect(line).to_contain_text("Could that be more than luck?")
     await line.get_by_role("button", name="More about this answer").click()
-    await page.get_by_role("menuitem", name="Answer again with another model").click()
-    picker = page.get_by_role("dialog", name="Which model answers for Alpha?")
+    await page.get_by_role("menuitem", name="Regenerate with another model").click()
+    picker = page.get_by_role("dialog", name="Change the model of Alpha")
     await picker.get_by_role("combobox", name="Model").fill("scripted/reset")
-    await picker.get_by_role("button", name="Answer again").click()
-    await expect(line.get_by_role("alert")).to_contain_text("The answer from before stays.")
+    await picker.get_by_role("button", name="Regenerate").click()
+    await expect(line.get_by_role("alert")).to_contain_text("The earlier answer is kept.")
     await expect(line).to_contain_text("Could that be more than luck?")
 
 
@@ -194,7 +190,7 @@ async def test_failed_whiteboard_is_requested_once_and_again_on_retry(
     await assert_accessible(page, within=board)
     assert len(fetched.urls) == len(set(fetched.urls)), fetched.urls
     await page.unroute("**/board.svg*")
-    await board.get_by_role("button", name="Try again").click()
+    await board.get_by_role("button", name="Retry").click()
     await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("Odd numbers"))
     await expect(board.get_by_role("alert")).to_have_count(0)
 

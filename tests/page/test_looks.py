@@ -32,9 +32,7 @@ def view_at(path: str, ready_locator: Callable[[Page], Locator], after_load: Vie
 
 
 async def start(server: MootServer) -> View:
-    return view_at(
-        f"{server.url}/", lambda page: page.get_by_role("button", name=re.compile("^Edit Scientist"))
-    )
+    return view_at(f"{server.url}/", lambda page: page.get_by_role("button", name=re.compile("^Edit Scientist")))
 
 
 async def rounds(server: MootServer) -> View:
@@ -122,10 +120,10 @@ async def _open_thread(page: Page) -> None:
 async def _open_assertions(page: Page) -> None:
     await page.get_by_role("article").hover()
     await page.get_by_role("button", name="More about this answer").click()
-    await page.get_by_role("menuitem", name="Assertions").click()
-    trial = page.get_by_role("dialog", name="Assertions about")
-    await trial.get_by_label("Assertions, one a line").fill("It gives a reason.\nIt names a source.")
-    await expect(trial.get_by_role("button", name="Judge")).to_be_enabled()
+    await page.get_by_role("menuitem", name="Check this answer").click()
+    trial = page.get_by_role("dialog", name=re.compile("^Check .* answer"))
+    await trial.get_by_label("Assertions, one per line").fill("It gives a reason.\nIt names a source.")
+    await expect(trial.get_by_role("button", name="Check")).to_be_enabled()
 
 
 async def _wait_for_post(page: Page) -> None:
@@ -142,7 +140,7 @@ async def _open_persona_suggestions(page: Page) -> None:
     await page.get_by_role("button", name="Find perspectives").click()
     wizard = page.get_by_role("dialog", name="Find perspectives")
     await wizard.get_by_label("Your situation").fill("I may move abroad for work.")
-    model = wizard.get_by_role("combobox", name="Model that proposes them")
+    model = wizard.get_by_role("combobox", name="Model")
     await expect(model).not_to_have_value("")  # the page proposes one: it would come into what is typed
     await model.fill("scripted/clerk")
     await expect(wizard.get_by_role("button", name="Next")).to_be_enabled()

@@ -121,9 +121,7 @@ async def test_attacks_are_unique_and_reach_minimum_count() -> None:
     "attacks",
     [pytest.param(ATTACKS[::4], id="some"), pytest.param(ATTACKS, id="all", marks=pytest.mark.slow)],
 )
-async def test_sanitizer_leaves_only_allowed_tags_and_attributes(
-    harness: Page, attacks: Sequence[str]
-) -> None:
+async def test_sanitizer_leaves_only_allowed_tags_and_attributes(harness: Page, attacks: Sequence[str]) -> None:
     await show_markdown(harness, "$x$ and\n\n```js\nlet x = 1;\n```\n")
     await expect(harness.locator("#card .katex-html")).to_be_visible()  # KaTeX and the highlighter are there
     await expect(harness.locator("#card .hljs-keyword")).to_be_visible()
@@ -140,9 +138,7 @@ async def test_markdown_renders_code_tables_and_formulas(harness: Page) -> None:
     await show_markdown(harness, RICH_TEXT)
     answer = harness.get_by_role("group", name="Answer")
     await expect(answer.get_by_role("heading", name="A title", level=3)).to_be_visible()
-    await expect(answer.get_by_role("link", name="a link")).to_have_attribute(
-        "href", "https://example.org/page"
-    )
+    await expect(answer.get_by_role("link", name="a link")).to_have_attribute("href", "https://example.org/page")
     await expect(answer.locator(".place")).to_have_text(["example.org", "example.org"])
     await expect(answer.locator("img")).to_have_count(0)
     await expect(answer.get_by_role("cell", name="one")).to_be_visible()
@@ -208,9 +204,7 @@ async def test_markdown_replaces_all_blocks_when_text_changes(harness: Page) -> 
 
 
 async def test_quote_is_found_and_highlighted(harness: Page) -> None:
-    await show_markdown(
-        harness, LONG_TEXT + "\nThey **agreed** on “three things”,\nand left.\n\n" + LONG_TEXT
-    )
+    await show_markdown(harness, LONG_TEXT + "\nThey **agreed** on “three things”,\nand left.\n\n" + LONG_TEXT)
     await expect(harness.locator("#card")).to_contain_text("and left")
     assert await harness.evaluate("""quote('agreed on "three things", and')""")
     assert await harness.evaluate("[...CSS.highlights.get('moot-quote')][0].toString()") == (
@@ -233,10 +227,7 @@ async def test_long_text_is_rendered_over_several_frames(harness: Page) -> None:
 async def test_offscreen_blocks_keep_their_rendered_height(harness: Page) -> None:
     await show_markdown(
         harness,
-        (RICH_TEXT + LONG_TEXT) * 10
-        + "\nThey **agreed** on three things.\n\n"
-        + LONG_TEXT * 5
-        + "\nThe end.",
+        (RICH_TEXT + LONG_TEXT) * 10 + "\nThey **agreed** on three things.\n\n" + LONG_TEXT * 5 + "\nThe end.",
     )
     blocks = harness.locator("#card .block")
     await expect(blocks.last).to_have_text("The end.")

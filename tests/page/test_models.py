@@ -23,9 +23,7 @@ async def test_provider_key_is_added_and_removed_and_never_shown(
     page_errors.allow("status of 400")  # what is no key is refused
     async with performing(FakeProviderServer(Scripts({**BUILT_IN_SCRIPTS, "small": Script()}))) as lab:
         settings = f'[providers.club]\napi = "openai"\nbase_url = "{lab}/v1"\nkey_env = "CLUB_KEY"\n'
-        async with run_server_for_page(
-            page, tmp_path, settings=settings, OLLAMA_BASE_URL=f"{lab}/v1"
-        ) as server:
+        async with run_server_for_page(page, tmp_path, settings=settings, OLLAMA_BASE_URL=f"{lab}/v1") as server:
             await page.goto(f"{server.url}/models")
             ready = page.get_by_role("region", name="Ready")
             wanting = page.get_by_role("region", name="Needs a key")
@@ -59,9 +57,9 @@ async def test_provider_key_is_added_and_removed_and_never_shown(
             await assert_accessible(page, within=page.get_by_role("dialog"))
             await page.get_by_role("button", name="Remove the key", exact=True).click()
             await expect(wanting.get_by_role("button", name="Add a key for club")).to_be_visible()
-            assert [
-                one["key"] for one in (await server.get("/api/providers")).body if one["name"] == "club"
-            ] == ["missing"]
+            assert [one["key"] for one in (await server.get("/api/providers")).body if one["name"] == "club"] == [
+                "missing"
+            ]
 
 
 async def test_api_token_is_created_shown_once_and_deleted(
@@ -70,7 +68,7 @@ async def test_api_token_is_created_shown_once_and_deleted(
     await page.goto(f"{server.url}/models")
     tokens = page.get_by_role("region", name="API tokens")
     await tokens.get_by_label("Name of a new token").fill("my script")
-    await tokens.get_by_role("button", name="Make a token").click()
+    await tokens.get_by_role("button", name="Create token").click()
     secret = await tokens.locator("code").inner_text()
     who = {"Authorization": f"Bearer {secret}"}
     known = (await server.get("/api/me", who)).body

@@ -23,7 +23,7 @@ async def test_shipped_persona_is_viewed_and_duplicated(server: MootServer, page
 
     await shipped.get_by_role("button", name="Teacher", exact=True).click()
     sheet = page.get_by_role("dialog", name="Teacher")
-    await expect(sheet).to_contain_text("What the model is told")
+    await expect(sheet).to_contain_text("System prompt")
     await assert_accessible(page, within=sheet)
     await sheet.get_by_role("button", name="Duplicate").click()
     editor = page.get_by_role("dialog", name="Duplicate Teacher")

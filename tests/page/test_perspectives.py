@@ -25,10 +25,10 @@ async def test_persona_suggestions_are_proposed_for_a_situation_and_saved_as_per
     await page.goto(f"{server.url}/personas")
     await page.get_by_role("button", name="Find perspectives").click()
     await wizard.get_by_label("Your situation").fill("I may move abroad for work.")
-    model = wizard.get_by_role("combobox", name="Model that proposes them")
+    model = wizard.get_by_role("combobox", name="Model")
     await expect(model).not_to_have_value("")  # the page proposes one: it would come into what is typed
     await model.fill("scripted/nobody")
-    await expect(wizard.get_by_text("scripted does not list it")).to_be_visible()
+    await expect(wizard.get_by_text("Not in scripted's list")).to_be_visible()
     await assert_accessible(page, within=wizard)
     await wizard.get_by_role("button", name="Next").click()
     await expect(wizard.get_by_role("alert")).to_contain_text("nobody")
@@ -37,9 +37,9 @@ async def test_persona_suggestions_are_proposed_for_a_situation_and_saved_as_per
     await assert_fits_phone(page)
     await wizard.get_by_role("button", name="Next").click()
     await wizard.get_by_label("Who has to agree?").fill("My family.")
-    await wizard.get_by_role("button", name="Propose voices").click()
+    await wizard.get_by_role("button", name="Propose personas").click()
     await expect(wizard.get_by_role("listitem")).to_have_count(8)
-    await expect(wizard.get_by_text("8 voices for your situation.")).to_be_visible()
+    await expect(wizard.get_by_text("8 personas for your situation.")).to_be_visible()
     penelope = wizard.get_by_role("listitem").filter(has_text="Penelope")
     await expect(penelope).to_contain_text("She knew what waiting costs.")
     await penelope.get_by_role("button", name="Add").click()
@@ -54,9 +54,7 @@ async def test_persona_suggestions_are_proposed_for_a_situation_and_saved_as_per
     await expect(page.get_by_role("button", name="Find perspectives")).to_be_focused()
 
 
-async def test_persona_suggestion_reports_when_all_participant_slots_are_taken(
-    server: MootServer, page: Page
-) -> None:
+async def test_persona_suggestion_reports_when_all_participant_slots_are_taken(server: MootServer, page: Page) -> None:
     # As an older page kept it, which knew nothing of tools.
     seats = [{"key": f"seat-{place}", "model": "scripted/echo"} for place in range(24)]
     draft = {"message": "I may move abroad.", "table": {"mode": "parallel", "seats": seats}}
@@ -68,10 +66,10 @@ async def test_persona_suggestion_reports_when_all_participant_slots_are_taken(
     await expect(page.get_by_role("button", name="Edit Alpha")).to_be_visible()
     await page.get_by_role("button", name="Find perspectives").click()
     wizard = page.get_by_role("dialog", name="Find perspectives")
-    model = wizard.get_by_role("combobox", name="Model that proposes them")
+    model = wizard.get_by_role("combobox", name="Model")
     await expect(model).not_to_have_value("")
     await model.fill("scripted/clerk")
     await wizard.get_by_role("button", name="Next").click()
-    await wizard.get_by_role("button", name="Propose voices").click()
+    await wizard.get_by_role("button", name="Propose personas").click()
     await wizard.get_by_role("button", name="Add Penelope as a persona").click()
-    await expect(wizard.get_by_text("All 24 seats are taken: Penelope is a persona now")).to_be_visible()
+    await expect(wizard.get_by_text("The limit is 24 participants. Penelope was saved as a persona")).to_be_visible()

@@ -67,9 +67,7 @@ async def test_price_is_estimated_before_and_shown_after_and_unknown_is_not_zero
         await box.press("Enter")
         cheap = page.get_by_role("article", name="Cheap")
         await expect(cheap).to_contain_text(re.compile(r"19\sin,\s1\sout\s+0\.0060¢"))
-        await expect(page.get_by_role("article", name="Unpriced")).to_contain_text(
-            re.compile(r"price\sunknown")
-        )
+        await expect(page.get_by_role("article", name="Unpriced")).to_contain_text(re.compile(r"price\sunknown"))
 
         await page.goto(f"{server.url}/d/{await open_discussion_with_models(server, 'scripted/dear')}")
         await box.fill("Gold?")

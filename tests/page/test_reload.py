@@ -6,14 +6,12 @@ from tests.page.animation_frames import stable_text
 from tests.page.discussions import open_discussion
 from tests.support.moot_server import MootServer
 
-MESSAGES_SELECTOR = "[aria-label='What was said']"
+MESSAGES_SELECTOR = "[aria-label='Messages']"
 
 
 async def final_text(page: Page) -> str:
     """Return all words that are shown, once nobody speaks any more."""
-    await expect(
-        page.get_by_role("article").nth(1).get_by_role("button", name="Answer again")
-    ).to_be_visible()
+    await expect(page.get_by_role("article").nth(1).get_by_role("button", name="Regenerate")).to_be_visible()
     await expect(page.locator("[aria-busy=true]")).to_have_count(0)
     return await stable_text(page.locator(MESSAGES_SELECTOR))
 
@@ -27,9 +25,9 @@ async def test_reload_shows_notices_fallbacks_reference_summaries_and_finish_rea
     await page.goto(f"{server.url}/d/{id}")
     live = await final_text(page)
     for words in (
-        "Cut at its length limit",
+        "Cut off at the length limit",
         "scripted/cut is asked instead of scripted/late.",
-        "With a recap of Chairs",
+        "With a summary of Chairs",
         "is not the title of a discussion",
     ):
         assert words in live, live

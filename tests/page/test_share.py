@@ -19,28 +19,26 @@ async def test_discussion_link_is_copied_summary_exported_and_discussion_archive
     server: MootServer, page: Page
 ) -> None:
     await page.add_init_script(KEEP_TOASTS_JS)
-    id = await open_titled_discussion(
-        server, "Round or square?", participants=["scripted/priced", "scripted/echo"]
-    )
+    id = await open_titled_discussion(server, "Round or square?", participants=["scripted/priced", "scripted/echo"])
     await page.goto(f"{server.url}/d/{id}")
     menu = page.get_by_role("button", name="Share")
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await menu.click()
     await assert_accessible(page, within=page.get_by_role("menu"))
     await page.get_by_role("menuitem", name="Copy the link").click()
-    await expect(page.get_by_text("The link was copied.")).to_be_visible()
+    await expect(page.get_by_text("Link copied.")).to_be_visible()
     assert await page.evaluate("navigator.clipboard.readText()") == f"{server.url}/d/{id}"
 
     await menu.click()
-    await page.get_by_role("menuitem", name="Write down what it came to").click()
-    dialog = page.get_by_role("dialog", name="What it came to")
+    await page.get_by_role("menuitem", name="Summarise").click()
+    dialog = page.get_by_role("dialog", name="Summary")
     await expect(dialog.get_by_role("combobox")).to_have_attribute("placeholder", "scripted/priced")
     await choose_reader_model(dialog, "scripted/export")
-    await dialog.get_by_role("button", name="Write it down").click()
+    await dialog.get_by_role("button", name="Summarise").click()
     await expect(dialog).to_contain_text("Round tables help people talk.")
     await expect(dialog).to_contain_text("Useful · 72 of 100")
     await expect(dialog.get_by_role("article")).to_have_count(2)
-    await expect(dialog.get_by_role("button", name="Write it down again")).to_have_css("opacity", "1")
+    await expect(dialog.get_by_role("button", name="Summarise again")).to_have_css("opacity", "1")
     await assert_accessible(page, within=dialog)
     await dialog.get_by_role("link", name="message 1").first.click()
     await expect(dialog).to_have_count(0)
@@ -146,9 +144,7 @@ FOCUS_AT_ONCE = """async () => {
 }"""
 
 
-async def test_menu_keeps_the_focus_that_the_user_moved_while_it_opened(
-    server: MootServer, page: Page
-) -> None:
+async def test_menu_keeps_the_focus_that_the_user_moved_while_it_opened(server: MootServer, page: Page) -> None:
     id = await open_titled_discussion(server, "Round or square?", participants=["scripted/echo"])
     await page.goto(f"{server.url}/d/{id}")
     await expect(page.get_by_role("button", name="Share")).to_be_visible()

@@ -102,17 +102,17 @@ async def test_discussion_list_searches_archives_and_deletes(server: MootServer,
     await archive.click()
     await expect(shelf.get_by_role("heading", name="Archive")).to_be_visible()
     await expect(titles).to_have_text(["Stools"])
-    await choose_menu_item(page, "Stools", "Bring back")
+    await choose_menu_item(page, "Stools", "Restore")
     await expect(shelf.get_by_role("heading", name="Archive")).to_have_count(0)
     await expect(shelf.get_by_role("link", name="Stools")).to_be_visible()
-    brought = page.get_by_text("Brought back.").locator("..")
+    brought = page.get_by_text("Restored.").locator("..")
     await brought.get_by_role("button", name="Undo").click()
     await expect(shelf.get_by_role("link", name="Stools")).to_have_count(0)
     await archive.click()
     await expect(titles).to_have_text(["Stools"])
     await titles.click()
     await expect(page.get_by_text("This discussion is archived.")).to_be_visible()
-    await page.get_by_role("main").get_by_role("button", name="Bring back").click()
+    await page.get_by_role("main").get_by_role("button", name="Restore").click()
     await expect(page.get_by_text("This discussion is archived.")).to_have_count(0)
     await expect(shelf.get_by_role("heading", name="Archive")).to_have_count(0)
     await expect(shelf.get_by_role("link", name="Stools")).to_be_visible()
@@ -122,9 +122,7 @@ async def test_discussion_list_searches_archives_and_deletes(server: MootServer,
     await expect(shelf.get_by_role("link", name="Chairs")).to_have_count(0)
 
 
-async def test_discussion_list_updates_when_discussion_is_created_elsewhere(
-    server: MootServer, page: Page
-) -> None:
+async def test_discussion_list_updates_when_discussion_is_created_elsewhere(server: MootServer, page: Page) -> None:
     await page.goto(server.url)
     shelf = page.get_by_role("navigation", name="Discussions")
     await expect(shelf.get_by_text("No discussions yet.")).to_be_visible()
@@ -159,7 +157,7 @@ async def test_listed_keyboard_shortcuts_work(server: MootServer, page: Page) ->
     await expect(page.get_by_role("article")).to_contain_text("About Tables?")
     await page.locator("#main").focus()
     await page.keyboard.press("?")
-    help = page.get_by_role("dialog", name="Keys")
+    help = page.get_by_role("dialog", name="Keyboard shortcuts")
     await expect(help).to_be_visible()
     listed = ["".join((await one.inner_text()).split()) for one in await help.get_by_role("term").all()]
     assert sorted(listed) == sorted(
@@ -209,8 +207,8 @@ async def test_toasts_cover_no_controls_and_repeats_are_merged(server: MootServe
         await page.goto(f"{server.url}/d/{id}")
         await page.get_by_role("article").hover()
         await page.get_by_role("button", name="More about this answer").click()
-        await page.get_by_role("menuitem", name="What did it see?").click()
-        sheet = page.get_by_role("dialog", name="What did Echo see?")
+        await page.get_by_role("menuitem", name="View prompt").click()
+        sheet = page.get_by_role("dialog", name="Prompt for Echo")
         for _ in range(3):
             await sheet.get_by_role("button", name="Copy all").click()
         said = page.locator(".toast")
@@ -270,7 +268,7 @@ async def test_settings_dialog_shows_error_each_time_its_code_fails_to_load(
     for _ in range(2):
         await page.get_by_role("button", name="Settings of this discussion").click()
         await expect(settings.get_by_role("alert")).to_have_text(
-            "This part of the page could not be loaded. Reload, and try again."
+            "This part of the page could not be loaded. Reload the page."
         )
         await settings.get_by_role("button", name="Close").click()
         await expect(settings).to_have_count(0)
@@ -327,7 +325,7 @@ async def test_deleted_or_unknown_discussion_shows_message(
     await expect(page.get_by_text("This discussion cannot be shown.")).to_be_visible()
     await expect(page.get_by_role("main")).to_contain_text("There is no discussion")
     await assert_accessible(page)
-    await page.get_by_role("link", name="Begin another one").click()
+    await page.get_by_role("link", name="Start a new discussion").click()
     await expect(page.get_by_label("Your question")).to_be_visible()
 
 
@@ -348,6 +346,4 @@ async def test_animations_are_off_when_reduced_motion_is_requested(server: MootS
     await expect(page.get_by_role("button", name="Stop Alpha")).to_be_visible()
     assert await page.evaluate(COUNT_ANIMATIONS_JS) == 0
     await page.emulate_media(reduced_motion="no-preference")
-    await page.wait_for_function(
-        f"() => ({COUNT_ANIMATIONS_JS})() === 1"
-    )  # beside words that come nothing moves
+    await page.wait_for_function(f"() => ({COUNT_ANIMATIONS_JS})() === 1")  # beside words that come nothing moves

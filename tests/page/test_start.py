@@ -45,12 +45,8 @@ async def test_first_visit_offers_free_participants_when_there_is_no_key(
     await expect(page.get_by_label("Your question")).to_be_focused()
     await expect(page.get_by_text("Ready now, without any key")).to_be_visible()
     await expect(page.get_by_role("button", name="Edit Scientist local/smollm2")).to_be_visible()
-    drawings = page.get_by_role("group", name="How they talk").locator("label svg")
-    assert (
-        len(set(await drawings.evaluate_all(MODE_DRAWINGS_JS)))
-        == await page.get_by_role("radio").count()
-        == 6
-    )
+    drawings = page.get_by_role("group", name="Mode").locator("label svg")
+    assert len(set(await drawings.evaluate_all(MODE_DRAWINGS_JS))) == await page.get_by_role("radio").count() == 6
     await assert_accessible(page)
     await page.get_by_role("button", name="Explain to a cook why the sky is blue.").click()
     await expect(page.get_by_label("Your question")).to_have_value("Explain to a cook why the sky is blue.")
@@ -64,7 +60,7 @@ async def test_first_visit_offers_free_participants_when_there_is_no_key(
     sent: Any = (await asked.value).post_data_json
     assert sent["message"] == "Explain to a cook why the sky is blue."
     assert [one["persona"] for one in sent["participants"]] == ["shipped_scientist", "shipped_advocate"]
-    await expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
+    await expect(page.get_by_role("alert")).to_contain_text("Cannot reach the server")
 
 
 @pytest.mark.slow  # the embedded model computes its answers here
@@ -91,41 +87,41 @@ async def test_new_discussion_is_set_up_by_hand_and_errors_are_shown_in_place(
     await page.goto(server.url)
     question, seats = (
         page.get_by_label("Your question"),
-        page.get_by_role("region", name="Who is at the table"),
+        page.get_by_role("region", name="Participants"),
     )
     await expect(seats.get_by_role("button", name=re.compile("^Edit"))).to_have_count(2)
     await page.get_by_role("button", name="Argue it out").click()
     await expect(seats.get_by_role("button", name=re.compile("^Edit"))).to_have_count(3)
     await expect(page.get_by_role("radio", name="Debate")).to_be_checked()
-    await expect(page.get_by_text("Argue it out: 3 voices, debate.")).to_be_visible()
+    await expect(page.get_by_text("Argue it out: 3 participants, debate.")).to_be_visible()
     await expect(question).to_have_value("Rewrite a ten-year-old program, or mend it?")
     await expect(page.get_by_role("button", name=re.compile(r"Costs nothing, \d\d calls"))).to_be_visible()
     await page.get_by_role("button", name="Undo").click()
     await expect(question).to_have_value("")
 
     await question.press("Enter")
-    await page.get_by_role("button", name="Ask the table").click()
+    await page.get_by_role("button", name="Send").click()
     await expect(page.get_by_text("Write a question first.")).to_be_visible()
     await question.fill("Round or square?")
     await seats.get_by_role("button", name="Remove Advocate").click()
-    ways = page.get_by_role("group", name="How they talk")
+    ways = page.get_by_role("group", name="Mode")
     await page.locator("label").filter(has=page.get_by_role("radio", name="Debate")).click()
     await expect(ways.get_by_role("status")).to_have_text(
-        "Debate takes at least two voices. Add one, or choose another way to talk."
+        "Debate needs at least two participants. Add one, or choose another mode."
     )
     await expect(page.get_by_role("radio", name="Debate")).to_be_checked()
     await question.press("Enter")
-    await expect(seats.get_by_role("alert")).to_contain_text("Debate takes at least two voices.")
+    await expect(seats.get_by_role("alert")).to_contain_text("Debate needs at least two participants.")
 
-    await seats.get_by_role("button", name="Add a voice").click()
-    await page.get_by_role("combobox", name="Model").fill("nobody/none")
+    await seats.get_by_role("button", name="Add participant").click()
+    await page.get_by_role("combobox", name="Model", exact=True).fill("nobody/none")
     await expect(page.get_by_text("No provider here is called nobody. Choose one of").first).to_be_visible()
-    await page.get_by_role("button", name="Add to the table").click()
+    await page.get_by_role("button", name="Add", exact=True).click()
     await question.press("Control+Enter")
-    await expect(seats.get_by_role("alert")).to_contain_text("Voice 2: Unknown model 'nobody/none'")
+    await expect(seats.get_by_role("alert")).to_contain_text("Participant 2: Unknown model 'nobody/none'")
 
     await seats.get_by_role("button", name="Edit Alpha nobody/none").click()
-    model = page.get_by_role("combobox", name="Model")
+    model = page.get_by_role("combobox", name="Model", exact=True)
     await model.fill("echo")
     await model.press("ArrowDown")
     await assert_accessible(page, within=page.get_by_role("dialog"))
@@ -134,12 +130,12 @@ async def test_new_discussion_is_set_up_by_hand_and_errors_are_shown_in_place(
     await page.get_by_label("Persona").select_option("Sceptic")
     await page.get_by_role("textbox", name="Name").fill("Ida")
     await page.get_by_role("radio", name="Violet").check()
-    await page.get_by_text("How it is asked").click()
+    await page.get_by_text("Advanced").click()
     await page.get_by_label("Temperature").fill("0.5")
     await page.get_by_role("button", name="Save", exact=True).click()
     await expect(seats.get_by_role("listitem").filter(has_text="Ida")).to_contain_text("scripted")
     await seats.get_by_role("button", name="Edit Scientist").click()
-    await page.get_by_role("combobox", name="Model").fill("scripted/steady")
+    await page.get_by_role("combobox", name="Model", exact=True).fill("scripted/steady")
     await page.get_by_role("button", name="Save", exact=True).click()
 
     await page.locator("summary").filter(has_text="Rules").click()
@@ -148,17 +144,13 @@ async def test_new_discussion_is_set_up_by_hand_and_errors_are_shown_in_place(
     await question.press("Enter")
     await expect(page.get_by_role("alert")).to_contain_text("Only 2 take part")
     await page.get_by_label("Continue after this many answers").fill("2")
-    await page.get_by_label("Let them rank").uncheck()
+    await page.get_by_label("Participants rank").uncheck()
     await page.get_by_role("button", name="Costs nothing").click()
     await page.get_by_label("Spending limit").fill("0.5")
     await page.keyboard.press("Escape")
-    await page.locator("input[type=file]").set_input_files(
-        {"name": "notes.txt", "mimeType": "", "buffer": b"Round."}
-    )
+    await page.locator("input[type=file]").set_input_files({"name": "notes.txt", "mimeType": "", "buffer": b"Round."})
     await expect(page.get_by_role("list", name="Files")).to_contain_text("notes.txt")
-    await page.locator("input[type=file]").set_input_files(
-        {"name": "x.bin", "mimeType": "", "buffer": b"\0\1\2"}
-    )
+    await page.locator("input[type=file]").set_input_files({"name": "x.bin", "mimeType": "", "buffer": b"\0\1\2"})
     await expect(page.get_by_role("alert")).to_contain_text("x.bin")
 
     await page.evaluate(DROP_AND_PASTE_JS)
@@ -182,9 +174,7 @@ async def test_new_discussion_is_set_up_by_hand_and_errors_are_shown_in_place(
         "#6a5acd",
         0.5,
     )
-    await expect(page.get_by_role("article", name="Ida").first).to_have_css(
-        "border-top-color", "rgb(106, 90, 205)"
-    )
+    await expect(page.get_by_role("article", name="Ida").first).to_have_css("border-top-color", "rgb(106, 90, 205)")
 
     await page.get_by_role("link", name="New discussion").click()
     await expect(question).to_have_value("")
@@ -195,7 +185,7 @@ async def test_undo_keeps_later_changes(server: MootServer, page: Page) -> None:
     await page.clock.install()
     await page.goto(server.url)
     question = page.get_by_label("Your question")
-    seats = page.get_by_role("region", name="Who is at the table")
+    seats = page.get_by_role("region", name="Participants")
     undo = page.get_by_role("button", name="Undo")
     await expect(seats.get_by_role("button", name=re.compile("^Edit"))).to_have_count(2)
     await page.get_by_role("button", name="Argue it out").click()
@@ -226,7 +216,7 @@ async def test_toast_about_participants_closes_on_navigation(server: MootServer,
     await page.add_init_script(KEEP_TOASTS_JS)
     await page.goto(server.url)
     await page.get_by_role("button", name="Argue it out").click()
-    said = page.get_by_text("Argue it out: 3 voices, debate.")
+    said = page.get_by_text("Argue it out: 3 participants, debate.")
     await expect(said).to_be_visible()
     await page.get_by_role("link", name="Usage").click()
     await expect(page.get_by_role("heading", name="Usage", level=1)).to_be_visible()
@@ -237,16 +227,16 @@ async def test_removing_participant_reports_that_default_names_change(server: Mo
     await page.add_init_script(KEEP_TOASTS_JS)
     await page.goto(server.url)
     await page.get_by_role("button", name="Sample debate").click()
-    seats = page.get_by_role("region", name="Who is at the table")
+    seats = page.get_by_role("region", name="Participants")
     await seats.get_by_role("button", name="Remove Alpha").click()
-    await expect(page.get_by_text("Alpha left the table; the others are named anew.")).to_be_visible()
+    await expect(page.get_by_text("Alpha was removed; the others were renamed.")).to_be_visible()
     await seats.get_by_role("button", name="Remove Beta").click()
-    await expect(page.get_by_text("Beta left the table.", exact=True)).to_be_visible()
+    await expect(page.get_by_text("Beta was removed.", exact=True)).to_be_visible()
 
 
 async def test_text_selection_outside_dialog_does_not_close_it(server: MootServer, page: Page) -> None:
     await page.goto(server.url)
-    await page.get_by_role("button", name="Add a voice").click()
+    await page.get_by_role("button", name="Add participant").click()
     sheet = page.get_by_role("dialog")
     name = sheet.get_by_role("textbox", name="Name")
     await name.fill("Ida")
@@ -273,7 +263,7 @@ async def test_layout_does_not_shift_when_models_load_late(server: MootServer, p
         await page.goto(server.url)
         question = page.get_by_label("Your question")
         await expect(page.get_by_text("Looking for models that can answer")).to_be_visible()
-        await expect(page.get_by_role("heading", name="Begin with a line-up")).to_have_count(0)
+        await expect(page.get_by_role("heading", name="Start from a preset")).to_have_count(0)
         before = await question.bounding_box()
         found.set()
         await expect(page.get_by_text("Ready now, without any key")).to_be_visible()
@@ -299,7 +289,7 @@ async def test_personas_projects_and_presets_beyond_the_first_page_are_selectabl
     await expect(page.get_by_role("button", name="Line-up 104", exact=True)).to_be_visible()
     oldest = page.get_by_role("button", name="Line-up 0", exact=True)
     await expect(oldest).to_have_count(0)
-    await page.get_by_role("button", name="Show all 105 line-ups").click()
+    await page.get_by_role("button", name="Show all 105 presets").click()
     await oldest.click()
     await page.get_by_role("button", name="Show fewer").click()
     await page.get_by_role("button", name="Edit Alpha scripted/echo").click()
@@ -324,26 +314,26 @@ async def test_preset_with_same_name_is_replaced_after_confirmation_and_restored
     await page.add_init_script(KEEP_TOASTS_JS)
     await page.goto(server.url)
     await page.get_by_role("button", name="Sample debate").click()
-    await page.get_by_role("button", name="Save as a line-up").click()
-    dialog = page.get_by_role("dialog", name="Save this line-up")
+    await page.get_by_role("button", name="Save as preset").click()
+    dialog = page.get_by_role("dialog", name="Save preset")
     await dialog.get_by_role("textbox", name="Name").fill("mine")
-    await expect(dialog.get_by_text("Mine is kept already.")).to_be_visible()
+    await expect(dialog.get_by_text("Mine already exists.")).to_be_visible()
     await expect(dialog.get_by_role("button", name="Save", exact=True)).to_have_count(0)
     await assert_accessible(page, within=dialog)
     await dialog.get_by_role("button", name="Replace Mine").click()
-    said = page.get_by_text("Mine is now the table below.")
+    said = page.get_by_text("Mine was replaced.")
     await expect(said).to_be_visible()
     assert await _preset_modes(server) == {"Mine": "debate", "Yours": "parallel"}
     await said.locator("..").get_by_role("button", name="Undo").click()
-    await expect(page.get_by_text("Mine is as it was.")).to_be_visible()
+    await expect(page.get_by_text("Mine was restored.")).to_be_visible()
     assert await _preset_modes(server) == {"Mine": "parallel", "Yours": "parallel"}
 
     await page.get_by_role("button", name="More about Yours").click()
     await page.get_by_role("menuitem", name="Rename").click()
-    dialog = page.get_by_role("dialog", name="Rename this line-up")
+    dialog = page.get_by_role("dialog", name="Rename preset")
     await dialog.get_by_role("textbox", name="Name").fill("Mine")
     await dialog.get_by_role("button", name="Save").click()
-    await expect(dialog.get_by_role("alert")).to_contain_text("Another line-up is called Mine")
+    await expect(dialog.get_by_role("alert")).to_contain_text("Another preset is called Mine")
 
 
 async def _preset_modes(server: MootServer) -> dict[str, str]:
@@ -353,10 +343,10 @@ async def _preset_modes(server: MootServer) -> dict[str, str]:
 async def test_presets_are_saved_applied_renamed_and_deleted(server: MootServer, page: Page) -> None:
     await page.add_init_script(KEEP_TOASTS_JS)
     await page.goto(server.url)
-    seats = page.get_by_role("region", name="Who is at the table")
+    seats = page.get_by_role("region", name="Participants")
     await page.get_by_role("button", name="Sample debate").click()
     await expect(seats.get_by_text("scripted", exact=True)).to_have_count(3)
-    await page.get_by_role("button", name="Save as a line-up").click()
+    await page.get_by_role("button", name="Save as preset").click()
     await page.get_by_role("dialog").get_by_role("textbox", name="Name").fill("Mine")
     twice = "(form) => [form, form].forEach((one) => one.requestSubmit())"
     await page.get_by_role("dialog").locator("form").evaluate(twice)
@@ -392,16 +382,16 @@ async def test_discussion_settings_change_between_messages(server: MootServer, p
     await settings.locator("label").filter(has=page.get_by_role("radio", name="Consensus")).click()
     await expect(settings.get_by_role("radio", name="Consensus")).to_be_checked()
     await settings.get_by_role("button", name="Save").click()
-    await expect(settings.get_by_role("alert")).to_contain_text("Consensus takes at least two voices")
-    await settings.get_by_role("button", name="Add a voice").click()
-    voice = page.get_by_role("dialog", name="Add a voice")
-    await voice.get_by_role("combobox", name="Model").fill("scripted/steady")
-    await voice.get_by_role("button", name="Add to the table").click()
+    await expect(settings.get_by_role("alert")).to_contain_text("Consensus needs at least two participants")
+    await settings.get_by_role("button", name="Add participant").click()
+    voice = page.get_by_role("dialog", name="Add participant")
+    await voice.get_by_role("combobox", name="Model", exact=True).fill("scripted/steady")
+    await voice.get_by_role("button", name="Add", exact=True).click()
     await settings.get_by_label("Rounds").fill("3")
     await settings.get_by_label("Project").select_option("Furniture")
     await settings.get_by_label("Language of the answers").select_option("German")
-    await settings.get_by_role("combobox", name="One model for everybody").fill("scripted/thinker")
-    await settings.get_by_role("combobox", name="Clerk").fill("scripted/clerk")
+    await settings.get_by_role("combobox", name="One model for all").fill("scripted/thinker")
+    await settings.get_by_role("combobox", name="Task model").fill("scripted/clerk")
     await assert_accessible(page, within=settings)
     await settings.get_by_role("button", name="Save").click()
     await expect(settings).to_have_count(0)

@@ -29,7 +29,7 @@ RECORD_POSITION_JS = """(one) => {
     window.tops = [];
     window.watch?.disconnect();
     window.watch = new ResizeObserver(note);
-    window.watch.observe(one.closest("[aria-label='What was said']").firstElementChild);
+    window.watch.observe(one.closest("[aria-label='Messages']").firstElementChild);
     note();
 }"""
 # Measured after a frame was painted: what has just come is put into its place before the frame, but after the script.
@@ -77,7 +77,7 @@ async def assert_position_stable(page: Page) -> AsyncIterator[None]:
 
 
 def message_region(page: Page) -> Locator:
-    return page.get_by_role("region", name="What was said")
+    return page.get_by_role("region", name="Messages")
 
 
 @asynccontextmanager
@@ -135,9 +135,7 @@ async def test_scroll_position_is_stable_while_older_messages_load_and_text_stre
     assert await page.get_by_role("article").count() > known
 
 
-async def test_newest_button_appears_when_scrolled_away_and_position_is_stable(
-    server: MootServer, page: Page
-) -> None:
+async def test_newest_button_appears_when_scrolled_away_and_position_is_stable(server: MootServer, page: Page) -> None:
     id, run = await create_long_discussion(server, 4)
     await page.goto(f"{server.url}/d/{id}")
     newest = page.get_by_role("button", name="Newest")
@@ -166,9 +164,7 @@ async def test_newest_button_appears_when_scrolled_away_and_position_is_stable(
     await expect(page.get_by_role("article").last.get_by_role("button", name="Copy")).to_be_in_viewport()
 
 
-async def test_auto_scroll_follows_rounds_stops_on_scroll_up_and_resumes(
-    server: MootServer, page: Page
-) -> None:
+async def test_auto_scroll_follows_rounds_stops_on_scroll_up_and_resumes(server: MootServer, page: Page) -> None:
     id, _ = await create_long_discussion(server, 3, mode="consensus")
     await page.goto(f"{server.url}/d/{id}")
     newest = page.get_by_role("button", name="Newest")
@@ -212,16 +208,12 @@ async def test_earlier_messages_button_shows_error_and_keeps_focus_when_load_fai
     await expect(earlier).to_have_attribute("aria-disabled", "true")
     await wait_frames(page, 3)
     await expect(earlier).to_be_focused()
-    await (await asked.get()).fulfill(
-        status=503, json={"title": "No", "status": 503, "detail": "Come back later."}
-    )
+    await (await asked.get()).fulfill(status=503, json={"title": "No", "status": 503, "detail": "Come back later."})
     await expect(page.get_by_text("Come back later.")).to_be_visible()
     await expect(earlier).to_be_focused()
 
 
-async def test_search_for_linked_message_ends_when_another_discussion_opens(
-    server: MootServer, page: Page
-) -> None:
+async def test_search_for_linked_message_ends_when_another_discussion_opens(server: MootServer, page: Page) -> None:
     id = await open_answered_discussion(server, "Tables")
     await open_answered_discussion(server, "Chairs")
     asked = await hide_older_messages(page, id)

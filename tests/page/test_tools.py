@@ -55,9 +55,7 @@ def read_notes(notes_file: Path) -> str:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def writer_server(
-    shared_writer_server: SharedServer, page: Page, notes_file: Path
-) -> AsyncIterator[MootServer]:
+async def writer_server(shared_writer_server: SharedServer, page: Page, notes_file: Path) -> AsyncIterator[MootServer]:
     """Be a guest there, with nothing written down."""
     async with log_in_new_account(shared_writer_server, page) as server:
         yield server
@@ -75,70 +73,62 @@ async def open_discussion_page(
     await page.goto(f"{server.url}/d/{id}")
 
 
-async def test_participant_calls_tool_after_approval(
-    writer_server: MootServer, page: Page, notes_file: Path
-) -> None:
+async def test_participant_calls_tool_after_approval(writer_server: MootServer, page: Page, notes_file: Path) -> None:
     await open_discussion_page(writer_server, page, {"name": "Writer", "model": "scripted/echo"})
     await expect(writer_card(page)).to_contain_text("Keep this.")
     await page.get_by_role("button", name="Settings of this discussion").click()
     settings = page.get_by_role("dialog", name="Settings of this discussion")
     await settings.get_by_role("button", name="Edit Writer").click()
-    voice = page.get_by_role("dialog", name="Edit this voice")
-    await voice.get_by_role("combobox", name="Model").fill("scripted/writer")
+    voice = page.get_by_role("dialog", name="Edit participant")
+    await voice.get_by_role("combobox", name="Model", exact=True).fill("scripted/writer")
     asked: list[Request] = []
     page.on("request", lambda one: asked.append(one) if one.url.endswith("/api/tools") else None)
     await voice.get_by_text("Tools", exact=True).click()
     tools = voice.get_by_role("group", name="notes")
-    await tools.get_by_label("write_down (has effects, you are asked)").check()
+    await tools.get_by_label("write_down (has effects, needs approval)").check()
     await assert_accessible(page, within=voice)
     assert len(asked) == 1  # each time, every server is asked
     await voice.get_by_role("button", name="Save").click()
     await expect(settings.get_by_role("button", name="Edit Writer")).to_contain_text("has tools")
     await settings.get_by_role("button", name="Save").click()
     await expect(settings).to_be_hidden()
-    await page.get_by_placeholder("Say something to the table").fill("And this.")
-    await page.get_by_placeholder("Say something to the table").press("Enter")
+    await page.get_by_placeholder("Message everyone").fill("And this.")
+    await page.get_by_placeholder("Message everyone").press("Enter")
 
     question = writer_card(page).get_by_role("region", name="May Writer call notes/write_down?")
     await expect(question).to_contain_text('"text": "<b>Round.</b>"')
     await expect(question).to_contain_text("min left")
-    await expect(
-        page.get_by_role("status").filter(has_text="Writer asks whether it may call")
-    ).to_be_attached()
+    await expect(page.get_by_role("status").filter(has_text="Writer needs approval to call")).to_be_attached()
     await expect(page.get_by_role("img", name="waits for your answer")).to_be_visible()
     await assert_accessible(page, within=question)
     assert not read_notes(notes_file)
 
     await page.reload()
-    await question.get_by_role("button", name="Allow", exact=True).press("Enter")
+    await question.get_by_role("button", name="Approve", exact=True).press("Enter")
     await expect(question).to_be_hidden()
     await expect(writer_card(page)).to_contain_text("I was told: Written.")
     for _ in range(2):
         call = writer_card(page).locator("summary", has_text="notes/write_down")
         await expect(call).to_have_text(re.compile(r"notes/write_down\s+done in \d+\.\d s"))
         await call.press("Enter")
-        await expect(writer_card(page).get_by_role("group", name="Result of notes/write_down")).to_have_text(
-            "Written."
-        )
+        await expect(writer_card(page).get_by_role("group", name="Result of notes/write_down")).to_have_text("Written.")
         given = writer_card(page).get_by_role("group", name="Arguments of notes/write_down")
         await expect(given).to_contain_text("<b>Round.</b>")
         await page.reload()
     assert read_notes(notes_file) == "<b>Round.</b>\n"
     await writer_card(page).get_by_role("button", name="More about this answer").click()
-    await page.get_by_role("menuitem", name="What did it see?").click()
-    seen = page.get_by_role("dialog", name="What did Writer see?")
+    await page.get_by_role("menuitem", name="View prompt").click()
+    seen = page.get_by_role("dialog", name="Prompt for Writer")
     await expect(seen).to_contain_text("beside the descriptions of what it may call: notes/write_down.")
-    await expect(seen.locator("section", has_text="Call of a tool")).to_contain_text("<b>Round.</b>")
-    await expect(seen.locator("section", has_text="Result of a tool")).to_contain_text("Written.")
+    await expect(seen.locator("section", has_text="Tool call")).to_contain_text("<b>Round.</b>")
+    await expect(seen.locator("section", has_text="Tool result")).to_contain_text("Written.")
 
 
-async def test_rejected_tool_call_is_not_executed(
-    writer_server: MootServer, page: Page, notes_file: Path
-) -> None:
+async def test_rejected_tool_call_is_not_executed(writer_server: MootServer, page: Page, notes_file: Path) -> None:
     await open_discussion_page(writer_server, page, WRITER)
-    await writer_card(page).get_by_role("button", name="Refuse").click()
+    await writer_card(page).get_by_role("button", name="Deny").click()
     await expect(writer_card(page)).to_contain_text("I was told: The person refused this call.")
-    await expect(writer_card(page).locator("summary", has_text="notes/write_down")).to_contain_text("refused")
+    await expect(writer_card(page).locator("summary", has_text="notes/write_down")).to_contain_text("denied")
     await expect(page.get_by_role("img", name="waits for your answer")).to_have_count(0)
     assert not read_notes(notes_file)
 
@@ -147,10 +137,10 @@ async def test_approval_for_discussion_is_not_requested_again(
     writer_server: MootServer, page: Page, notes_file: Path
 ) -> None:
     await open_discussion_page(writer_server, page, WRITER)
-    await writer_card(page).get_by_role("button", name="Allow in this discussion").click()
+    await writer_card(page).get_by_role("button", name="Approve in this discussion").click()
     await expect(writer_card(page)).to_contain_text("I was told: Written.")
-    await page.get_by_placeholder("Say something to the table").fill("And this.")
-    await page.get_by_placeholder("Say something to the table").press("Enter")
+    await page.get_by_placeholder("Message everyone").fill("And this.")
+    await page.get_by_placeholder("Message everyone").press("Enter")
     await expect(page.get_by_role("article", name="Writer")).to_have_count(2)
     await expect(writer_card(page)).to_contain_text("I was told: Written.")
     assert read_notes(notes_file) == "<b>Round.</b>\n" * 2
@@ -167,7 +157,7 @@ async def test_discussion_list_marks_pending_approvals(writer_server: MootServer
     await expect(waits).to_be_visible()
     await expect(shelf.get_by_role("img")).to_have_count(1)
     await shelf.get_by_role("link", name="Elsewhere").click()
-    await writer_card(page).get_by_role("button", name="Refuse").click()
+    await writer_card(page).get_by_role("button", name="Deny").click()
     await expect(waits).to_have_count(0)
 
 
@@ -194,21 +184,19 @@ async def test_pending_approval_out_of_view_is_marked_on_tab_and_phone_dot(
         warn = await question.evaluate("(one) => getComputedStyle(one).borderTopColor")
         await expect(dot.locator(".dot")).to_have_css("border-top-color", warn)
         await dot.tap()
-        await writer_card(small).get_by_role("button", name="Refuse").tap()
+        await writer_card(small).get_by_role("button", name="Deny").tap()
         await expect(dots.get_by_role("button", name="Writer", exact=True)).to_be_visible()
         await small.goto("about:blank")
     await expect(page.get_by_role("tab", name="Writer", exact=True)).to_be_visible()
 
 
-async def test_approval_in_debate_is_shown_once_and_marked_on_its_lane(
-    writer_server: MootServer, page: Page
-) -> None:
+async def test_approval_in_debate_is_shown_once_and_marked_on_its_lane(writer_server: MootServer, page: Page) -> None:
     await open_discussion_page(writer_server, page, ECHO, WRITER, mode="debate")
     question = page.get_by_role("region", name="May Writer call notes/write_down?")
     await expect(question).to_have_count(1)
     thread = page.get_by_role("list", name="Threads of the participants").get_by_role("button", name="Writer")
     await expect(thread).to_have_text(re.compile(r"Writer\s+waits for your answer"))
-    await question.get_by_role("button", name="Allow in this discussion").press("Enter")
+    await question.get_by_role("button", name="Approve in this discussion").press("Enter")
     await expect(question).to_have_count(0)
     first = page.get_by_role("article", name="Writer").first
     await expect(first.locator("summary", has_text="notes/write_down")).to_be_focused()
@@ -232,7 +220,7 @@ async def test_user_tool_server_is_added_and_removed(
     await servers.get_by_role("textbox", name="Address", exact=True).fill("https://tools.invalid/mcp")
     await servers.get_by_role("button", name="Save").click()
     mine = servers.get_by_role("listitem").filter(has_text="https://tools.invalid/mcp")
-    await expect(mine).to_contain_text("It cannot be used now:", timeout=SLOW_MILLISECONDS)
+    await expect(mine).to_contain_text("Not available:", timeout=SLOW_MILLISECONDS)
     await expect(servers).not_to_contain_text("secret")
     await page.set_viewport_size({"width": 390, "height": 844})
     for words in await servers.locator(".state").all():
@@ -240,5 +228,5 @@ async def test_user_tool_server_is_added_and_removed(
         assert box is not None
         assert box["width"] > 200, "the words are broken into letters"
     await mine.get_by_role("button", name="Remove the tool server mine").click()
-    await page.get_by_role("button", name="Remove it").click()
+    await page.get_by_role("button", name="Remove", exact=True).click()
     await expect(mine).to_have_count(0)

@@ -42,14 +42,12 @@ async def test_usage_shows_totals_plots_and_weekly_budget(shared_server: SharedS
         await expect(budget).to_contain_text("$0 spent")
 
 
-async def test_empty_usage_links_to_new_discussion_and_fits_dark_phone(
-    server: MootServer, page: Page
-) -> None:
+async def test_empty_usage_links_to_new_discussion_and_fits_dark_phone(server: MootServer, page: Page) -> None:
     await page.set_viewport_size({"width": 390, "height": 844})
     await page.emulate_media(color_scheme="dark")
     await page.goto(f"{server.url}/usage")
-    await expect(page.get_by_role("link", name="Begin a discussion")).to_be_visible()
-    await expect(page.get_by_text("Your account has no budget")).to_be_visible()
+    await expect(page.get_by_role("link", name="Start a discussion")).to_be_visible()
+    await expect(page.get_by_text("No spending limit")).to_be_visible()
     await assert_accessible(page)
     await open_titled_discussion(server, "Round or square?")
     await page.reload()

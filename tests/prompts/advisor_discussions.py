@@ -42,9 +42,7 @@ class DiscussionBuilder:
             "synthesis", text, participant=participant.id, name=participant.name, stage="synthesis"
         )
 
-    def add_instructions(
-        self, participant: Participant, text: str, stage: str = "cross_talk"
-    ) -> "DiscussionBuilder":
+    def add_instructions(self, participant: Participant, text: str, stage: str = "cross_talk") -> "DiscussionBuilder":
         return self._add_message("user", text, stage=stage, audience=(participant.id,), hidden=True)
 
     def add_system_message(self, text: str) -> "DiscussionBuilder":
@@ -81,9 +79,7 @@ class AdvisorScenario(Struct, frozen=True):
 
 
 message_texts = st.sampled_from(["So.", "Well, that depends.", "x" * 400, "Yes" + " no" * 60])
-statuses: st.SearchStrategy[TurnStatus] = st.sampled_from(
-    ["completed", "completed", "partial", "stopped", "failed"]
-)
+statuses: st.SearchStrategy[TurnStatus] = st.sampled_from(["completed", "completed", "partial", "stopped", "failed"])
 visible_to_values = st.sampled_from([None, None, None, ("alpha",), ("beta", "gamma")])
 
 

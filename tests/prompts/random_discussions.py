@@ -37,9 +37,7 @@ ROLE_CHOICES: tuple[tuple[MessageRole, bool], ...] = (
     ("synthesis", False),
     ("system", False),
 )
-message_kinds = st.sampled_from(
-    list(product(ROLE_CHOICES, get_args(TurnStatus), CONTENT_TEMPLATES, (True, False)))
-)
+message_kinds = st.sampled_from(list(product(ROLE_CHOICES, get_args(TurnStatus), CONTENT_TEMPLATES, (True, False))))
 
 
 @st.composite
@@ -79,7 +77,5 @@ def discussion_scenarios(draw: st.DrawFn) -> DiscussionScenario:
         project=draw(st.sampled_from(["", "A project."])),
         language=draw(st.sampled_from([None, "en", "de"])),
     )
-    said = tuple(
-        draw(numbered_messages(number, participants)) for number in range(1, draw(st.integers(1, 9)))
-    )
+    said = tuple(draw(numbered_messages(number, participants)) for number in range(1, draw(st.integers(1, 9))))
     return DiscussionScenario(said, plan, who, draw(st.sampled_from(RUNS)))

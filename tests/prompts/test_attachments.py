@@ -130,10 +130,7 @@ def test_read_file_keeps_only_base_name(tmp_path: Path) -> None:
 
 
 def test_read_file_rejects_missing_file_with_path(tmp_path: Path) -> None:
-    assert (
-        read_error(tmp_path / "gone.txt")
-        == f"Cannot read {tmp_path / 'gone.txt'}: No such file or directory."
-    )
+    assert read_error(tmp_path / "gone.txt") == f"Cannot read {tmp_path / 'gone.txt'}: No such file or directory."
 
 
 def test_read_file_rejects_folder(tmp_path: Path) -> None:
@@ -141,9 +138,7 @@ def test_read_file_rejects_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\x7fELF\x02\x01\x01\x00", b"\xff\xfe\x00", "Grüße".encode("latin-1")])
-def test_read_file_rejects_unsupported_content_and_names_supported_types(
-    content: bytes, tmp_path: Path
-) -> None:
+def test_read_file_rejects_unsupported_content_and_names_supported_types(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "thing.txt"
     path.write_bytes(content)
     assert read_error(path).startswith(f"{path} is no text in UTF-8, image or PDF")

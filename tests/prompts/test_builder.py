@@ -25,10 +25,7 @@ instructions = st.sampled_from(["", "Go on."])
 def text_parts(request: ModelRequest) -> list[tuple[str, str]]:
     """Return every text of a request with the role it is said in."""
     return [
-        (message.role, part.text)
-        for message in request.messages
-        for part in message.parts
-        if isinstance(part, Text)
+        (message.role, part.text) for message in request.messages for part in message.parts if isinstance(part, Text)
     ]
 
 
@@ -78,9 +75,7 @@ class TestAnyDiscussion:
 
     @fewer_examples
     @given(discussion_scenarios(), views)
-    def test_model_request_has_only_own_messages_in_assistant_role(
-        self, log: DiscussionScenario, view: View
-    ) -> None:
+    def test_model_request_has_only_own_messages_in_assistant_role(self, log: DiscussionScenario, view: View) -> None:
         mine = [message.content for message in log.messages if message.participant == log.participant.id]
         for role, text in text_parts(scenario_request(log, view)):
             assert role == "user" or text in mine
@@ -96,9 +91,7 @@ class TestAnyDiscussion:
 
     @fewer_examples
     @given(discussion_scenarios(), views, instructions)
-    def test_model_request_is_deterministic(
-        self, log: DiscussionScenario, view: View, instruction: str
-    ) -> None:
+    def test_model_request_is_deterministic(self, log: DiscussionScenario, view: View, instruction: str) -> None:
         assert scenario_request(log, view, instruction) == scenario_request(log, view, instruction)
 
     @fewer_examples
@@ -118,9 +111,7 @@ PARTICIPANTS = make_participants(("a/one", "b/two", "c/three"))
 ALPHA, BETA, GAMMA = PARTICIPANTS
 
 
-def make_message(
-    number: int, text: str, participant: Participant | None = None, *, run: str = "run_1"
-) -> Message:
+def make_message(number: int, text: str, participant: Participant | None = None, *, run: str = "run_1") -> Message:
     return Message(
         id=f"msg_{number}",
         discussion="dis_1",
@@ -227,9 +218,7 @@ Und bei zwölf Leuten?
 
 def test_consensus_mode_prompt_matches_snapshot() -> None:
     plan = RunPlan(mode="consensus", participants=(ALPHA, BETA), language="en")
-    assert format_request(
-        build_model_request(plan, ALPHA, everything(EARLIER_MESSAGES, "alpha", "run_1"))
-    ) == snapshot("""\
+    assert format_request(build_model_request(plan, ALPHA, everything(EARLIER_MESSAGES, "alpha", "run_1"))) == snapshot("""\
 [system]
 You are Alpha, at a round table with Beta and the person who asked. You speak in turn, and everybody hears everything; what the others say comes to you as "NAME said:".
 
@@ -351,9 +340,7 @@ def test_model_request_attributes_unsigned_synthesis_to_table() -> None:
         ("single", ("alpha", "beta"), "at the table: Beta and Gamma."),
     ],
 )
-def test_system_prompt_names_only_responding_participants(
-    mode: str, to: tuple[str, ...] | None, named: str
-) -> None:
+def test_system_prompt_names_only_responding_participants(mode: str, to: tuple[str, ...] | None, named: str) -> None:
     assert named in build_system_prompt(RunPlan(mode=mode, participants=PARTICIPANTS, to=to), ALPHA)
 
 
@@ -384,9 +371,7 @@ def test_model_request_puts_attachments_before_message_text() -> None:
     *material, _ = asked.parts
     attached = {"msg_1": tuple(map(Attachment, material)), "msg_2": (Attachment(Text("Beta's own")),)}
     seen = [make_message(1, "What is it?"), make_message(2, "A cat.", BETA)]
-    request = build_model_request(
-        RunPlan(mode="single", participants=(ALPHA,)), ALPHA, seen, attachments=attached
-    )
+    request = build_model_request(RunPlan(mode="single", participants=(ALPHA,)), ALPHA, seen, attachments=attached)
     assert request.messages[0].parts == (*asked.parts, Text("Beta said:\n\nA cat."))
 
 

@@ -75,11 +75,7 @@ def messages_in_stage(scenario: DiscussionScenario, stage: str = "initial") -> l
     trouble = make_fault("auth", "Key rejected.")
     return [
         Message(
-            **{
-                name: getattr(one, name)
-                for name in Message.__struct_fields__
-                if name not in {"stage", "fault"}
-            },
+            **{name: getattr(one, name) for name in Message.__struct_fields__ if name not in {"stage", "fault"}},
             stage=stage,
             fault=trouble if one.status == "failed" else None,
         )
@@ -124,9 +120,7 @@ Say in the first sentence whether you keep your position or change it. Then give
         self, log: DiscussionScenario
     ) -> None:
         told = rebuttal_instructions(messages_in_stage(log), log.run, log.participant.id, MAX_CHARS)
-        answers = {
-            one.participant: one.first.content for one in debate_positions(messages_in_stage(log), log.run)
-        }
+        answers = {one.participant: one.first.content for one in debate_positions(messages_in_stage(log), log.run)}
         shown = {words.strip() for who, words in answers.items() if who != log.participant.id}
         asked_first = user_question(messages_in_stage(log), log.run)
         for message in messages_in_stage(log):
@@ -181,9 +175,7 @@ Write it to be used: the answer first, then what supports it, then what remains 
 
     @fewer_examples
     @given(discussion_scenarios())
-    def test_synthesis_instructions_have_all_final_answers_including_own(
-        self, log: DiscussionScenario
-    ) -> None:
+    def test_synthesis_instructions_have_all_final_answers_including_own(self, log: DiscussionScenario) -> None:
         told = synthesis_instructions(messages_in_stage(log), log.run, log.participant.id, MAX_CHARS)
         for one in debate_positions(messages_in_stage(log), log.run):
             assert one.final.content.strip() in told

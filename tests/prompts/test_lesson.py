@@ -20,8 +20,8 @@ from moot.types.action_docs import describe_actions
 from moot.types.chunks import Text
 from moot.types.discussions import Message
 from moot.types.events import TurnStatus
-from moot.types.modes import DirectedOptions, LessonRole
-from moot.types.participants import Participant
+from moot.types.modes import DirectedOptions
+from moot.types.participants import LessonRole, Participant
 from moot.types.run_plan import RunPlan
 from moot.whiteboard.state import EMPTY_BOARD
 
@@ -63,12 +63,8 @@ MESSAGES = [
     make_message(None, "Why do they add up to squares?"),
     make_message(MIRA, "Look at this.", script=DRAWING_ITEMS),
     make_message(None, "The board is empty.", 1, hidden=True),
-    make_message(
-        TOM, "I do not see", 1, script='[{"type":"text","content":"I do not see"}]', status="interrupted"
-    ),
-    make_message(
-        LI, "Broken", 2, status="failed", script='[{"type":"action","name":"wb_clear","params":{}}]'
-    ),
+    make_message(TOM, "I do not see", 1, script='[{"type":"text","content":"I do not see"}]', status="interrupted"),
+    make_message(LI, "Broken", 2, status="failed", script='[{"type":"action","name":"wb_clear","params":{}}]'),
     make_message(LI, "Nor do I.", 3),
 ]
 
@@ -156,8 +152,7 @@ def test_lesson_instructions_have_only_current_run_and_truncate_answers() -> Non
 def test_lesson_prompt_has_own_turns_as_array_and_others_by_name() -> None:
     request = build_model_request(PLAN, TOM, in_lesson(MESSAGES, "tom", "run_1"))
     told = [
-        (message.role, [part.text for part in message.parts if isinstance(part, Text)])
-        for message in request.messages
+        (message.role, [part.text for part in message.parts if isinstance(part, Text)]) for message in request.messages
     ]
     assert told == snapshot(
         [
@@ -193,9 +188,7 @@ def test_lesson_view_keeps_own_turn_without_text() -> None:
     silent = make_message(TOM, "", 1, script='[{"type":"action","name":"wb_open","params":{}}]')
     seen = in_lesson([MESSAGES[0], silent], "tom", "run_1")
     assert silent in seen
-    assert silent not in in_lesson([MESSAGES[0], silent], "mira", "run_1"), (
-        "others see what it did on the board"
-    )
+    assert silent not in in_lesson([MESSAGES[0], silent], "mira", "run_1"), "others see what it did on the board"
 
 
 def test_own_turn_without_lesson_items_is_encoded_as_array() -> None:

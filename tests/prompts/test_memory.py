@@ -50,9 +50,7 @@ def make_message(
 def make_memory_entry(
     text: str, seconds_after_now: float = 0.0, name: str | None = None, **fields: object
 ) -> MemoryEntry:
-    return replace(
-        MemoryEntry(discussion="dis_1", name=name, text=text, said_at=NOW + seconds_after_now), **fields
-    )
+    return replace(MemoryEntry(discussion="dis_1", name=name, text=text, said_at=NOW + seconds_after_now), **fields)
 
 
 def test_memory_entries_have_author_and_details_only_for_their_participant() -> None:
@@ -76,9 +74,7 @@ def test_memory_entries_skip_messages_not_visible_to_participant() -> None:
 
 def test_recent_entries_keep_last_ten_and_rest_is_summarized() -> None:
     known = [make_memory_entry(str(n), n) for n in range(MAX_ENTRIES + 3)]
-    assert [one.text for one in recent_entries(known, NOW + 20)] == [
-        str(n) for n in range(3, MAX_ENTRIES + 3)
-    ]
+    assert [one.text for one in recent_entries(known, NOW + 20)] == [str(n) for n in range(3, MAX_ENTRIES + 3)]
     assert [one.text for one in entries_to_summarize(known, None, NOW + 20)] == ["0", "1", "2"]
     covered = replace(EARLIER_SUMMARY, upto=NOW + 1)
     assert [one.text for one in entries_to_summarize(known, covered, NOW + 20)] == ["2"]
@@ -93,13 +89,8 @@ def test_memory_entry_is_summarized_after_twelve_hours_and_dropped_after_a_day()
 
 
 def test_memory_summary_expires_after_a_day() -> None:
-    assert "six" in render_memory(
-        [], EARLIER_SUMMARY, "dis_2", EARLIER_SUMMARY.created_at + SUMMARY_LIFETIME_SECONDS
-    )
-    assert (
-        render_memory([], EARLIER_SUMMARY, "dis_2", EARLIER_SUMMARY.created_at + SUMMARY_LIFETIME_SECONDS + 1)
-        == ""
-    )
+    assert "six" in render_memory([], EARLIER_SUMMARY, "dis_2", EARLIER_SUMMARY.created_at + SUMMARY_LIFETIME_SECONDS)
+    assert render_memory([], EARLIER_SUMMARY, "dis_2", EARLIER_SUMMARY.created_at + SUMMARY_LIFETIME_SECONDS + 1) == ""
 
 
 def test_render_memory_omits_own_discussion_except_details() -> None:

@@ -40,9 +40,7 @@ SUMMARY_ATTACHMENT = Attachment(Text("Earlier: round."), "recap", "On tables")
 
 def attach_to_messages(messages: tuple[Message, ...]) -> dict[str, tuple[Attachment, ...]]:
     """Let something come with every other message."""
-    return {
-        one.id: (SUMMARY_ATTACHMENT, TEXT_ATTACHMENT, IMAGE_ATTACHMENT) for one in messages if one.number % 2
-    }
+    return {one.id: (SUMMARY_ATTACHMENT, TEXT_ATTACHMENT, IMAGE_ATTACHMENT) for one in messages if one.number % 2}
 
 
 def join_pieces(prompt_pieces: list[PromptPiece], request: ModelRequest) -> ModelRequest:
@@ -78,9 +76,7 @@ class TestAnyPrompt:
 
     @fewer_examples
     @given(discussion_scenarios(), st.sampled_from(list(VIEWS.values())))
-    def test_model_request_can_be_rebuilt_from_prompt_parts(
-        self, log: DiscussionScenario, view: View
-    ) -> None:
+    def test_model_request_can_be_rebuilt_from_prompt_parts(self, log: DiscussionScenario, view: View) -> None:
         seen = view(log.messages, log.participant.id, log.run)
         parts = build_prompt_parts("a/one", build_pieces(log.plan, log.participant, seen)).parts
         request = build_model_request(log.plan, log.participant, seen)
@@ -129,9 +125,7 @@ def test_prompt_pieces_have_origin_for_each_layer_and_attachment() -> None:
         Message(id="m2", discussion="d", role="assistant", content="So.", participant=who.id, name=who.name),
         Message(id="m3", discussion="d", role="assistant", content="No.", participant=other.id, name="Beta"),
     ]
-    made = build_pieces(
-        plan, who, seen, "Go on.", {"m1": (SUMMARY_ATTACHMENT, TEXT_ATTACHMENT, IMAGE_ATTACHMENT)}
-    )
+    made = build_pieces(plan, who, seen, "Go on.", {"m1": (SUMMARY_ATTACHMENT, TEXT_ATTACHMENT, IMAGE_ATTACHMENT)})
     assert piece_origins(made) == [
         ("system", "persona", None),
         ("system", "mode", None),

@@ -21,9 +21,7 @@ def test_build_question_sends_plain_question_unchanged() -> None:
 
 
 def test_build_question_with_files_and_stdin_matches_snapshot() -> None:
-    asked = build_question(
-        "What do these say?", "12 lines\n", [NOTES, File("a.txt", "text/plain", b"short\n\n")]
-    )
+    asked = build_question("What do these say?", "12 lines\n", [NOTES, File("a.txt", "text/plain", b"short\n\n")])
     assert message_text(asked) == snapshot("""\
 notes.md:
 ````

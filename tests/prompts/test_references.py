@@ -19,9 +19,7 @@ titles = st.text(st.characters(exclude_categories=["Cs"], exclude_characters='"\
 def test_find_references_returns_each_title_once(written: list[str], between: str) -> None:
     text = between.join(f'@"{title}"' for title in written)
     found = find_references(text)
-    assert [normalize_title(one) for one in found] == list(
-        dict.fromkeys(normalize_title(one) for one in written)
-    )
+    assert [normalize_title(one) for one in found] == list(dict.fromkeys(normalize_title(one) for one in written))
 
 
 @pytest.mark.parametrize(

@@ -123,9 +123,7 @@ def test_with_instructions_view_has_only_newest_instructions_of_current_run(log:
 def test_advisor_view_has_one_earlier_run_of_others_and_no_synthesis(
     log: DiscussionScenario,
 ) -> None:
-    of_others = [
-        one for one in visible_messages(advised, log) if one.participant not in {None, log.participant.id}
-    ]
+    of_others = [one for one in visible_messages(advised, log) if one.participant not in {None, log.participant.id}]
     assert len({one.run for one in of_others}) <= 1
     assert log.run not in {one.run for one in of_others}
     assert {one.role for one in visible_messages(advised, log)} <= {"user", "assistant"}
@@ -172,9 +170,7 @@ MESSAGES = [
         (advised, "gamma", [1, 2, 3, 6]),
     ],
 )
-def test_view_matches_expected_messages_for_each_participant(
-    view: View, who: str, numbers: list[int]
-) -> None:
+def test_view_matches_expected_messages_for_each_participant(view: View, who: str, numbers: list[int]) -> None:
     assert [message.number for message in view(MESSAGES, who, "now")] == numbers
 
 

@@ -36,9 +36,7 @@ REQUEST = ModelRequest(
     model="claude-x",
     system="Be brief.",
     messages=(
-        user_message(
-            "What is on it?", File("a.png", "image/png", b"png"), File("b.pdf", "application/pdf", b"pdf")
-        ),
+        user_message("What is on it?", File("a.png", "image/png", b"png"), File("b.pdf", "application/pdf", b"pdf")),
         assistant_message(
             Thought("unsigned"), Thought("hm", "proof"), "Let me look.", ToolCall("c1", "look", '{"at": 1}')
         ),
@@ -89,9 +87,7 @@ def test_anthropic_request_matches_snapshot_with_cache_control() -> None:
                 },
                 {
                     "role": "user",
-                    "content": [
-                        {"type": "tool_result", "tool_use_id": "c1", "content": "a cat", "is_error": False}
-                    ],
+                    "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "a cat", "is_error": False}],
                 },
             ],
             "stream": True,
@@ -202,9 +198,7 @@ def test_anthropic_decoder_maps_refusal_and_max_tokens() -> None:
 
 
 def test_anthropic_decoder_classifies_error_event() -> None:
-    (failed,) = decode_chunks(
-        {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
-    )
+    (failed,) = decode_chunks({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
     assert isinstance(failed, Failed)
     assert failed.fault.kind == "overloaded"
 
@@ -224,6 +218,4 @@ def test_anthropic_request_headers_have_key_only_when_given() -> None:
 
 def test_anthropic_request_omits_unsupported_temperature() -> None:
     calm = msgspec.structs.replace(REQUEST, thinking=None)
-    assert "temperature" not in json.loads(
-        AnthropicWireFormat().encode_request(calm, Profile(temperature=False))
-    )
+    assert "temperature" not in json.loads(AnthropicWireFormat().encode_request(calm, Profile(temperature=False)))

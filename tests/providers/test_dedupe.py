@@ -18,9 +18,7 @@ def test_overlap_deduper_drops_exact_repeat() -> None:
 
 
 def test_overlap_deduper_trims_overlap() -> None:
-    assert (
-        dedupe_without_token_counts("The quick brown fox", "brown fox jumps") == "The quick brown fox jumps"
-    )
+    assert dedupe_without_token_counts("The quick brown fox", "brown fox jumps") == "The quick brown fox jumps"
 
 
 def test_overlap_deduper_emits_long_snapshots_once() -> None:
@@ -32,9 +30,7 @@ def test_overlap_deduper_emits_long_snapshots_once() -> None:
 def test_overlap_deduper_keeps_genuine_repeats() -> None:
     assert dedupe_without_token_counts("no, ", "no, ", "no, ") == "no, no, no, "  # short
     assert dedupe_without_token_counts("ha ha ha ha ", "ha ha ha ha ") == "ha ha ha ha " * 2  # not varied
-    assert (
-        dedupe_without_token_counts("x:\n        ", "        ", "pass") == "x:\n                pass"
-    )  # indentation
+    assert dedupe_without_token_counts("x:\n        ", "        ", "pass") == "x:\n                pass"  # indentation
     assert dedupe_without_token_counts("| --- | --- |", "-------------", "-------------").endswith("-" * 26)
 
 

@@ -13,9 +13,7 @@ from moot.types.errors import ProviderError, UnknownModel
 from tests.support.provider_turns import API_KEY
 
 MODEL_NAME = "near/nomic"
-REVERSED_RESPONSE = {
-    "data": [{"index": 1, "embedding": [0, 1]}, {"index": 0, "embedding": [1.0, 0.5], "object": "x"}]
-}
+REVERSED_RESPONSE = {"data": [{"index": 1, "embedding": [0, 1]}, {"index": 0, "embedding": [1.0, 0.5], "object": "x"}]}
 
 
 class FakeEmbeddingServer:
@@ -27,9 +25,7 @@ class FakeEmbeddingServer:
         self.requests: list[tuple[str, object]] = []
 
     async def handle(self, request: web.Request) -> web.Response:
-        self.requests.append(
-            (request.headers.get("Authorization", ""), msgspec.json.decode(await request.read()))
-        )
+        self.requests.append((request.headers.get("Authorization", ""), msgspec.json.decode(await request.read())))
         body = self._answer if isinstance(self._answer, bytes) else msgspec.json.encode(self._answer)
         return web.Response(body=body, status=self._status, content_type="application/json")
 

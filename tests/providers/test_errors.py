@@ -100,9 +100,7 @@ def test_fault_from_response_reads_retry_delay_of_google() -> None:
 
 
 def test_fault_from_response_tolerates_invalid_encoding() -> None:
-    fault = fault_from_response(
-        "lab", 500, {}, '{"error": {"message": "modèle inconnu"}}'.encode("latin-1"), None
-    )
+    fault = fault_from_response("lab", 500, {}, '{"error": {"message": "modèle inconnu"}}'.encode("latin-1"), None)
     assert "inconnu" in fault.message
     assert fault_from_response("lab", 500, {}, b'{"detail": "\xff"}', None).kind == "api_error"
     assert fault_from_response("lab", 500, {}, b"[" * 100_000, None).kind == "api_error"

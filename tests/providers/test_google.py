@@ -13,9 +13,7 @@ REQUEST = ModelRequest(
     model="gemini-x",
     system="Be brief.",
     messages=(
-        user_message(
-            "What is on it?", File("a.png", "image/png", b"png"), File("b.pdf", "application/pdf", b"pdf")
-        ),
+        user_message("What is on it?", File("a.png", "image/png", b"png"), File("b.pdf", "application/pdf", b"pdf")),
         assistant_message(Thought("hm"), "Let me look.", ToolCall("c1", "look", '{"at": 1}', "proof")),
         user_message(ToolResult("c1", "look", "a cat"), ToolResult("c2", "look", "dark", is_error=True)),
     ),

@@ -98,8 +98,7 @@ async def test_stop_closes_connection_without_waiting_for_next_chunk(
     stop = StopSignal()
     turn = asyncio.create_task(run_provider_turn(provider_server.create_provider(api), "crawl", stop=stop))
     while not (
-        provider_server.fake_server.received_requests
-        and provider_server.fake_server.received_requests[0].frame_count
+        provider_server.fake_server.received_requests and provider_server.fake_server.received_requests[0].frame_count
     ):
         await asyncio.sleep(0.01)
     stop.request_stop()
@@ -118,9 +117,7 @@ async def test_stop_closes_connection_without_waiting_for_next_chunk(
 
 
 @pytest.mark.parametrize("api", APIS)
-async def test_script_over_http_gives_expected_text_and_details(
-    provider_server: ProviderServerSetup, api: Api
-) -> None:
+async def test_script_over_http_gives_expected_text_and_details(provider_server: ProviderServerSetup, api: Api) -> None:
     provider_server.add_scripts(rich=RICH_SCRIPT)
     result = (await run_provider_turn(provider_server.create_provider(api), "rich")).result
     assert (result.text, result.details) == (
@@ -130,20 +127,14 @@ async def test_script_over_http_gives_expected_text_and_details(
 
 
 async def test_list_models_rejects_invalid_response(provider_server: ProviderServerSetup) -> None:
-    wrong = HttpProvider(
-        "wrong", WIRE_FORMATS["google"](), f"{provider_server.url}/v1", provider_server.transport
-    )
+    wrong = HttpProvider("wrong", WIRE_FORMATS["google"](), f"{provider_server.url}/v1", provider_server.transport)
     with pytest.raises(ProviderError, match="invalid model list"):
         await wrong.list_models()
 
 
 async def test_call_cost_depends_on_base_url(provider_server: ProviderServerSetup) -> None:
-    here = HttpProvider(
-        "openai", WIRE_FORMATS["openai"](), "https://api.openai.com/v1", provider_server.transport
-    )
-    elsewhere = HttpProvider(
-        "openai", WIRE_FORMATS["openai"](), provider_server.url, provider_server.transport
-    )
+    here = HttpProvider("openai", WIRE_FORMATS["openai"](), "https://api.openai.com/v1", provider_server.transport)
+    elsewhere = HttpProvider("openai", WIRE_FORMATS["openai"](), provider_server.url, provider_server.transport)
     free = HttpProvider(
         "ollama", WIRE_FORMATS["openai"](), provider_server.url, provider_server.transport, is_free=True
     )
@@ -232,9 +223,7 @@ async def test_stop_after_end_of_answer_keeps_completed_status() -> None:
             stop.request_stop()  # all that came was taken
             await asyncio.sleep(0.2)
 
-    provider = HttpProvider(
-        "openai", WIRE_FORMATS["openai"](), "http://replay", Lingering([HELLO_EVENT + DONE_EVENT])
-    )
+    provider = HttpProvider("openai", WIRE_FORMATS["openai"](), "http://replay", Lingering([HELLO_EVENT + DONE_EVENT]))
     result = (await run_provider_turn(provider, "x", stop=stop)).result
     assert stop.reason is not None
     assert (result.status, result.text) == ("completed", "Hello")
@@ -244,18 +233,14 @@ async def test_stream_error_redacts_key() -> None:
     key = "7f3a9c21d4e86b05"
     error = f'data: {{"error": {{"message": "no such account {key}"}}}}\n\n'.encode()
     async with serve_chunks(error) as served, open_provider(served) as provider:
-        (batch,) = [
-            batch async for batch in provider.stream_chunks(ModelRequest(model="x", messages=()), key)
-        ]
+        (batch,) = [batch async for batch in provider.stream_chunks(ModelRequest(model="x", messages=()), key)]
     assert "no such account [key]" in str(batch)
     assert key not in str(batch)
 
 
 async def test_unsendable_key_is_failed_chunk_without_key() -> None:
     async with serve_chunks(HELLO_EVENT) as served, open_provider(served) as provider:
-        (batch,) = [
-            batch async for batch in provider.stream_chunks(ModelRequest(model="x", messages=()), "sec\nret")
-        ]
+        (batch,) = [batch async for batch in provider.stream_chunks(ModelRequest(model="x", messages=()), "sec\nret")]
     assert "key of peer" in str(batch)
     assert "sec" not in str(batch)
 
@@ -278,24 +263,22 @@ async def test_invalid_usage_does_not_lose_text() -> None:
         '{"prompt_tokens_details": []}',
         "7",
     ):
-        frame = f'data: {{"choices": [{{"delta": {{"content": "end"}}, "finish_reason": "stop"}}], "usage": {usage}}}\n\n'
+        frame = (
+            f'data: {{"choices": [{{"delta": {{"content": "end"}}, "finish_reason": "stop"}}], "usage": {usage}}}\n\n'
+        )
         async with serve_chunks(frame.encode() + DONE_EVENT) as served, open_provider(served) as provider:
             result = (await run_provider_turn(provider, "x")).result
         assert (result.status, result.text, result.usage) == ("completed", "end", None)
 
 
-@pytest.mark.parametrize(
-    "reason", ["Zq9abcdefghij" + "x" * 400, "x" * 50 + "Zq9abcdefghij", "<html>Zq9abcdefghij"]
-)
+@pytest.mark.parametrize("reason", ["Zq9abcdefghij" + "x" * 400, "x" * 50 + "Zq9abcdefghij", "<html>Zq9abcdefghij"])
 async def test_stream_errors_never_quote_part_of_key(reason: str) -> None:
     key = "Zq9abcdefghij"
     error = f'data: {{"error": {{"message": "{"y" * 290} {reason}"}}}}\n\n'.encode()
     finish = f'data: {{"choices": [{{"delta": {{}}, "finish_reason": "{reason}"}}]}}\n\n'.encode()
     for frame in (error, finish + DONE_EVENT):
         async with serve_chunks(frame) as served, open_provider(served) as provider:
-            said = str(
-                [batch async for batch in provider.stream_chunks(ModelRequest(model="x", messages=()), key)]
-            )
+            said = str([batch async for batch in provider.stream_chunks(ModelRequest(model="x", messages=()), key)])
         assert "Zq9" not in said
         assert "<html" not in said
         assert len(said) < 700

@@ -53,9 +53,7 @@ def test_local_provider_sends_text_files_as_text() -> None:
     provider = LocalProvider()
     assert "text" in provider.model_profile(DEMO_MODEL).files
     sent = json.loads(
-        provider._encode_body(
-            ModelRequest(model=DEMO_MODEL, messages=(build_question("What is it?", "", [notes]),))
-        )
+        provider._encode_body(ModelRequest(model=DEMO_MODEL, messages=(build_question("What is it?", "", [notes]),)))
     )
     assert sent["messages"] == [
         {"role": "user", "content": "notes.txt:\n```\nRunde Tische für alle.\n```\n\nWhat is it?"}
@@ -96,9 +94,7 @@ async def test_local_provider_stops_generation_when_cancelled_during_prompt(
 async def test_local_provider_stops_generation_when_closed_during_answer(
     local_provider: LocalProvider,
 ) -> None:
-    stream = local_provider.stream_chunks(
-        make_request("Write a very long story about a dragon.", max_tokens=2000)
-    )
+    stream = local_provider.stream_chunks(make_request("Write a very long story about a dragon.", max_tokens=2000))
     async with aclosing(stream):
         async for chunks in stream:
             if any(isinstance(chunk, Text) for chunk in chunks):
@@ -214,9 +210,7 @@ async def test_local_provider_bounds_length_of_list(local_provider: LocalProvide
         "required": ["reasons"],
         "additionalProperties": False,
     }
-    request = make_request(
-        "Why are tables round? Name reasons.", json_schema=Raw(json.dumps(schema).encode())
-    )
+    request = make_request("Why are tables round? Name reasons.", json_schema=Raw(json.dumps(schema).encode()))
     told = json.loads((await run_provider_turn(local_provider, DEMO_MODEL, request=request)).result.text)
     assert len(told["reasons"]) <= DEFAULT_MAX_ITEMS
     assert all(len(reason) <= DEFAULT_MAX_TEXT_CHARS for reason in told["reasons"])

@@ -18,7 +18,7 @@ from moot.providers.local_limits import (
     simplify_schema,
 )
 from moot.types.action_docs import lesson_item_schema
-from moot.types.modes import LessonRole
+from moot.types.participants import LessonRole
 from moot.types.requests import ModelRequest, user_message
 
 
@@ -54,10 +54,7 @@ def test_limit_schema_adds_missing_maximums() -> None:
 def test_limit_request_sets_default_max_tokens() -> None:
     assert limit_request(make_request()).max_tokens == DEFAULT_MAX_TOKENS
     assert limit_request(make_request(max_tokens=5000)).max_tokens == 5000
-    assert (
-        limit_request(make_request(json_schema=Raw(b"{}"), max_tokens=5000)).max_tokens
-        == 2 * DEFAULT_MAX_TOKENS
-    )
+    assert limit_request(make_request(json_schema=Raw(b"{}"), max_tokens=5000)).max_tokens == 2 * DEFAULT_MAX_TOKENS
 
 
 def test_estimate_context_tokens_adds_prompt_and_answer_up_to_context() -> None:
@@ -118,9 +115,7 @@ def limited_item_schema(item: object) -> Any:
 
 
 def test_limit_request_turns_array_of_into_bounded_json_schema() -> None:
-    assert limited_item_schema(
-        {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
-    ) == {
+    assert limited_item_schema({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}) == {
         "type": "array",
         "minItems": 1,
         "maxItems": DEFAULT_MAX_ITEMS,

@@ -17,9 +17,7 @@ PROFILE = Profile(thinking="effort", max_tokens_field="max_completion_tokens")
 
 def decode_chunks(*frames: object) -> list[Chunk]:
     reader = OpenAIStreamDecoder("lab")
-    chunks = [
-        chunk for frame in frames for chunk in reader.decode_frame(_encode_frame(frame))
-    ] + reader.final_chunks()
+    chunks = [chunk for frame in frames for chunk in reader.decode_frame(_encode_frame(frame))] + reader.final_chunks()
     return [chunk for chunk in chunks if not isinstance(chunk, Progress)]
 
 
@@ -180,9 +178,7 @@ def test_openai_decoder_joins_tool_calls_by_index_id_or_order() -> None:
 
 
 def test_openai_decoder_fails_on_incomplete_tool_call() -> None:
-    cut = delta_frame(
-        "length", tool_calls=[{"index": 0, "id": "a", "function": {"name": "f", "arguments": '{"x'}}]
-    )
+    cut = delta_frame("length", tool_calls=[{"index": 0, "id": "a", "function": {"name": "f", "arguments": '{"x'}}])
     (failed,) = decode_chunks(cut)
     assert isinstance(failed, Failed)
 
@@ -213,9 +209,7 @@ def test_openai_decoder_fails_on_unfinished_tool_call_with_valid_json() -> None:
 
 def test_openai_decoder_reports_progress_for_partial_tool_call() -> None:
     call = {"index": 0, "id": "a", "function": {"name": "f", "arguments": '{"x"'}}
-    assert OpenAIStreamDecoder("lab").decode_frame(_encode_frame(delta_frame(tool_calls=[call]))) == [
-        Progress(4)
-    ]
+    assert OpenAIStreamDecoder("lab").decode_frame(_encode_frame(delta_frame(tool_calls=[call]))) == [Progress(4)]
 
 
 def test_openai_decoder_starts_new_call_at_new_id_despite_equal_index() -> None:
@@ -255,7 +249,5 @@ def test_openai_decoder_emits_every_piece_of_text(pieces: list[str]) -> None:
 
 def test_openai_request_omits_unsupported_temperature() -> None:
     request = ModelRequest(model="gpt-5", messages=(user_message("Hi"),), temperature=0.0)
-    assert "temperature" not in json.loads(
-        OpenAIWireFormat().encode_request(request, Profile(temperature=False))
-    )
+    assert "temperature" not in json.loads(OpenAIWireFormat().encode_request(request, Profile(temperature=False)))
     assert json.loads(OpenAIWireFormat().encode_request(request, Profile()))["temperature"] == 0.0

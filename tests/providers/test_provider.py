@@ -49,9 +49,7 @@ def make_request(api: str) -> MakeRequest:
 
     def make(script: str) -> ModelRequest:
         model = DEMO_MODEL if api == "local" else script
-        return ModelRequest(
-            model=model, messages=(user_message("Say hello."),), max_tokens=12, temperature=0.0
-        )
+        return ModelRequest(model=model, messages=(user_message("Say hello."),), max_tokens=12, temperature=0.0)
 
     return make
 
@@ -60,17 +58,13 @@ async def collect_chunks(provider: Provider, request: ModelRequest) -> list[Chun
     return [chunk async for batch in provider.stream_chunks(request, API_KEY) for chunk in batch]
 
 
-async def test_provider_stream_ends_with_exactly_one_final_chunk(
-    provider: Provider, make_request: MakeRequest
-) -> None:
+async def test_provider_stream_ends_with_exactly_one_final_chunk(provider: Provider, make_request: MakeRequest) -> None:
     chunks = await collect_chunks(provider, make_request("steady"))
     assert [type(c) for c in chunks if isinstance(c, Done | Failed)] == [Done]
     assert isinstance(chunks[-1], Done)
 
 
-async def test_provider_streams_text_in_pieces_with_usage(
-    provider: Provider, make_request: MakeRequest
-) -> None:
+async def test_provider_streams_text_in_pieces_with_usage(provider: Provider, make_request: MakeRequest) -> None:
     chunks = await collect_chunks(provider, make_request("steady"))
     assert len([c for c in chunks if isinstance(c, Text)]) > 1
     usage = [c for c in chunks if isinstance(c, Usage)][-1]
@@ -78,9 +72,7 @@ async def test_provider_streams_text_in_pieces_with_usage(
     assert usage.output > 0
 
 
-async def test_provider_completes_more_parallel_calls_than_slots(
-    provider: Provider, make_request: MakeRequest
-) -> None:
+async def test_provider_completes_more_parallel_calls_than_slots(provider: Provider, make_request: MakeRequest) -> None:
     lanes = PARALLEL_SLOTS + 1
     together = await asyncio.gather(
         *(run_provider_turn(provider, "echo", request=make_request("echo")) for _ in range(lanes))
@@ -96,14 +88,10 @@ async def test_provider_stays_usable_after_stream_is_closed_early(
     async with aclosing(stream):
         async for _ in stream:
             break
-    assert (
-        await run_provider_turn(provider, "echo", request=make_request("echo"))
-    ).result.status == "completed"
+    assert (await run_provider_turn(provider, "echo", request=make_request("echo"))).result.status == "completed"
 
 
-async def test_provider_stream_ends_when_task_is_cancelled(
-    provider: Provider, make_request: MakeRequest
-) -> None:
+async def test_provider_stream_ends_when_task_is_cancelled(provider: Provider, make_request: MakeRequest) -> None:
     began = asyncio.Event()
 
     async def listen() -> None:
@@ -125,9 +113,7 @@ async def test_provider_reports_failure_as_chunk(provider: Provider, api: str) -
         assert isinstance(chunks[-1], Failed)
         assert chunks[-1].fault.kind == "context_length"
     else:
-        chunks = await collect_chunks(
-            provider, ModelRequest(model="overloaded", messages=(user_message("?"),))
-        )
+        chunks = await collect_chunks(provider, ModelRequest(model="overloaded", messages=(user_message("?"),)))
         assert isinstance(chunks[-1], Failed)
         assert chunks[-1].fault.kind == "overloaded"
 
@@ -142,9 +128,7 @@ async def test_provider_rejects_unknown_model(provider: Provider, api: str) -> N
             provider.check_model("no-such-model")
     else:
         provider.check_model("no-such-model")
-        (failed,) = await collect_chunks(
-            provider, ModelRequest(model="no-such-model", messages=(user_message("?"),))
-        )
+        (failed,) = await collect_chunks(provider, ModelRequest(model="no-such-model", messages=(user_message("?"),)))
         assert isinstance(failed, Failed)
         assert "no-such-model" in failed.fault.message
         assert not failed.fault.retryable

@@ -265,9 +265,7 @@ def test_registry_reports_api_and_key_support() -> None:
 def test_missing_key_message_mentions_stored_keys_only_when_enabled() -> None:
     asked = make_registry(lab=LAB_CONFIG)
     assert asked.missing_key_message("lab") == "No key for lab: set LAB_KEY."
-    served = Registry(
-        {"lab": LAB_CONFIG, "openai": ProviderConfig(base_url="http://x.example")}, {}, stored_keys=True
-    )
+    served = Registry({"lab": LAB_CONFIG, "openai": ProviderConfig(base_url="http://x.example")}, {}, stored_keys=True)
     own = "or store one of your own with PUT /api/keys/"
     assert served.missing_key_message("lab") == f"No key for lab: set LAB_KEY, {own}lab."
     assert str(served.missing_key_message("openai")).endswith(f"[providers.openai], {own}openai.")

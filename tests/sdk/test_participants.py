@@ -44,7 +44,7 @@ def test_participant_prompt_may_be_long_and_rules_are_kept() -> None:
     voice = ParticipantSpec(model="scripted/echo", prompt="x" * 100_000)
     came = validate_options((voice,), "advisors", AdvisorOptions(synthesis=True), 2, None)
     assert came.advisors is not None
-    assert came.advisors.to_advisors() == AdvisorOptions(synthesis=True)
+    assert came.advisors == AdvisorOptions(synthesis=True)
 
 
 def test_every_participant_gets_a_name() -> None:
@@ -77,10 +77,7 @@ def test_first_participant_teaches_unless_role_is_given() -> None:
 
 
 def test_participant_prompt_combines_persona_and_instructions() -> None:
-    assert (
-        participant_prompt(ParticipantSpec(model="x/a", prompt="Be Ada."), "Be brief.")
-        == "Be Ada.\n\nBe brief."
-    )
+    assert participant_prompt(ParticipantSpec(model="x/a", prompt="Be Ada."), "Be brief.") == "Be Ada.\n\nBe brief."
     assert participant_prompt(ParticipantSpec(model="x/a", persona="Sceptic"), "").strip()
     with pytest.raises(NotFound, match="Sceptic"):
         participant_prompt(ParticipantSpec(model="x/a", persona="nobody"), "")

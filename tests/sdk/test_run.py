@@ -10,9 +10,7 @@ from moot.types.events import Answer, Notice, RunEnded, RunStarted, TextDelta, T
 from moot.types.participants import make_participants
 
 
-def turn_ended(
-    participant: str, text: str, stage: str = "answer", status: TurnStatus = "completed"
-) -> TurnEnded:
+def turn_ended(participant: str, text: str, stage: str = "answer", status: TurnStatus = "completed") -> TurnEnded:
     return TurnEnded(
         participant=participant,
         stage=stage,
@@ -40,26 +38,17 @@ def test_result_text_of_debate_is_its_synthesis() -> None:
 
 
 def test_result_text_names_speakers_only_when_there_are_several() -> None:
-    assert (
-        result_of_turns(turn_ended("alpha", "Yes."), turn_ended("beta", "No.")).text
-        == "Alpha:\nYes.\n\nBeta:\nNo."
-    )
-    assert (
-        result_of_turns(turn_ended("alpha", "Yes."), turn_ended("beta", "", status="failed")).text == "Yes."
-    )
+    assert result_of_turns(turn_ended("alpha", "Yes."), turn_ended("beta", "No.")).text == "Alpha:\nYes.\n\nBeta:\nNo."
+    assert result_of_turns(turn_ended("alpha", "Yes."), turn_ended("beta", "", status="failed")).text == "Yes."
 
 
 def test_text_before_a_stop_is_an_answer() -> None:
-    came = result_of_turns(
-        turn_ended("alpha", "Half", status="stopped"), turn_ended("beta", "", status="stopped")
-    )
+    came = result_of_turns(turn_ended("alpha", "Half", status="stopped"), turn_ended("beta", "", status="stopped"))
     assert (came.text, came.answers) == ("Half", {"Alpha": "Half"})
 
 
 def test_stop_before_first_text_keeps_earlier_answer() -> None:
-    came = result_of_turns(
-        turn_ended("alpha", "Old.", "initial"), turn_ended("alpha", "", "debate", "stopped")
-    )
+    came = result_of_turns(turn_ended("alpha", "Old.", "initial"), turn_ended("alpha", "", "debate", "stopped"))
     assert came.answers == {"Alpha": "Old."}
 
 
@@ -71,10 +60,7 @@ def test_result_sums_usage_and_cost_of_all_charges() -> None:
 
 def test_unknown_price_makes_cost_unknown() -> None:
     vain = Charge(purpose="summary", model="x/y", usage=Usage(), cost=None)
-    assert (
-        result_of_turns(turn_ended("alpha", "Yes."), Notice(kind="missing", message="", charge=vain)).cost
-        is None
-    )
+    assert result_of_turns(turn_ended("alpha", "Yes."), Notice(kind="missing", message="", charge=vain)).cost is None
 
 
 async def test_run_handle_streams_events_and_then_has_result() -> None:
@@ -97,9 +83,7 @@ async def wait_for_result(run_handle: RunHandle) -> Result:
 async def test_concurrent_readers_of_run_handle_are_rejected() -> None:
     async with Moot() as moot:
         talk = moot.ask("Why?", ["scripted/echo"])
-        first, second = await asyncio.gather(
-            wait_for_result(talk), wait_for_result(talk), return_exceptions=True
-        )
+        first, second = await asyncio.gather(wait_for_result(talk), wait_for_result(talk), return_exceptions=True)
     assert isinstance(first, Result)
     assert isinstance(second, UsageError)
 

@@ -69,9 +69,7 @@ async def create_account_app(
     base_url: str = "http://moot.example",
     **configs: ProviderConfig,
 ) -> AsyncIterator[AccountApp]:
-    async with Registry(
-        configs or {"lab": KEYED_PROVIDER, "bare": KEYLESS_PROVIDER}, environment or {}
-    ) as registry:
+    async with Registry(configs or {"lab": KEYED_PROVIDER, "bare": KEYLESS_PROVIDER}, environment or {}) as registry:
         inside = await build_idle_services(database, registry)
         inside.rate_limits = RateLimits(
             RateLimiter(database),
@@ -85,9 +83,7 @@ async def create_account_app(
         )
         caller = await inside.accounts.ensure_local_account() if local else None
         with pooled_app_factory() as create:
-            app = create(
-                inside.accounts, inside.rate_limits, caller, inside.route_dependencies(), metrics_token
-            )
+            app = create(inside.accounts, inside.rate_limits, caller, inside.route_dependencies(), metrics_token)
             transport = ASGITransport(app=app, raise_app_exceptions=False)  # type: ignore[arg-type]
             async with AsyncClient(transport=transport, base_url=base_url) as client:
                 yield AccountApp(database, app, client)

@@ -22,9 +22,7 @@ UNSIGNED_JWT = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEifQ."
 
 
 @pytest.mark.parametrize(("method", "path"), PROTECTED_ROUTES)
-async def test_protected_routes_require_credentials(
-    sqlite_account_app: AccountApp, method: str, path: str
-) -> None:
+async def test_protected_routes_require_credentials(sqlite_account_app: AccountApp, method: str, path: str) -> None:
     reply = await sqlite_account_app.client.request(method, path)
     assert reply.status_code == 401
     assert reply.headers["www-authenticate"] == "Bearer"

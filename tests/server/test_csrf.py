@@ -41,9 +41,7 @@ async def response_status(
     ],
     ids=str,
 )
-async def test_same_origin_and_non_browser_requests_are_accepted(
-    method: str, headers: dict[str, str]
-) -> None:
+async def test_same_origin_and_non_browser_requests_are_accepted(method: str, headers: dict[str, str]) -> None:
     assert await response_status(method, headers) == 200
 
 
@@ -84,10 +82,7 @@ async def test_origin_must_be_allowed_host_when_proxy_changes_host() -> None:
     origin = {"Origin": "https://moot.example"}
     assert await response_status("POST", origin, host="10.0.0.5:8000") == 403
     for named in ("moot.example", "Moot.Example", "moot.example:443"):
-        assert (
-            await response_status("POST", origin, host="10.0.0.5:8000", allowed_hosts=frozenset({named}))
-            == 200
-        )
+        assert await response_status("POST", origin, host="10.0.0.5:8000", allowed_hosts=frozenset({named})) == 200
 
 
 @pytest.mark.parametrize(

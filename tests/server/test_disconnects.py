@@ -138,9 +138,7 @@ async def test_disconnected_request_gets_400_response(revocations: Revocations) 
         return await run_until_disconnect(request, revocations, work())
 
     app = Litestar([handler], exception_handlers=EXCEPTION_HANDLERS, logging_config=None)
-    answering = asyncio.create_task(
-        app(http_scope("/work") | {"method": "POST"}, visitor.receive, visitor.send)
-    )
+    answering = asyncio.create_task(app(http_scope("/work") | {"method": "POST"}, visitor.receive, visitor.send))
     await work.started.wait()
     visitor.disconnected.set()
     await answering

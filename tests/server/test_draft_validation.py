@@ -13,8 +13,8 @@ from moot.services.participants import ParticipantResolver
 from moot.store.library.personas import Personas
 from moot.store.library.projects import Projects
 from moot.types.accounts import Caller
-from moot.types.debate import DebateOptions
 from moot.types.errors import NotFound, UsageError
+from moot.types.modes import DebateOptions
 from tests.support.accounts import ANNA, create_discussion, database_with_accounts
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name=ANNA, kind="local")
@@ -33,9 +33,7 @@ class DraftHarness:
 async def draft_harness(tmp_path: Path) -> AsyncIterator[DraftHarness]:
     async with database_with_accounts("sqlite", tmp_path) as database, Registry({}, {}) as registry:
         personas = Personas(database, ())
-        yield DraftHarness(
-            DraftValidator(ParticipantResolver(registry, personas), personas, Projects(database))
-        )
+        yield DraftHarness(DraftValidator(ParticipantResolver(registry, personas), personas, Projects(database)))
 
 
 async def test_default_mode_is_single_for_one_and_parallel_for_several(
@@ -74,9 +72,7 @@ async def test_invalid_draft_is_rejected_by_field(
 
 
 @pytest.mark.parametrize("field", ["persona", "project"])
-async def test_unknown_persona_or_project_is_not_found_by_field(
-    draft_harness: DraftHarness, field: str
-) -> None:
+async def test_unknown_persona_or_project_is_not_found_by_field(draft_harness: DraftHarness, field: str) -> None:
     with pytest.raises(NotFound, match=rf"^{field}: "):
         await draft_harness.new_discussion(["scripted/echo"], **{field: "none"})
 

@@ -146,9 +146,7 @@ def test_retryable_errors_have_retry_after_header(client: TestClient[Litestar]) 
         ("language 'xx': unknown", None),
     ],
 )
-def test_error_with_field_prefix_names_field(
-    client: TestClient[Litestar], words: str, named: str | None
-) -> None:
+def test_error_with_field_prefix_names_field(client: TestClient[Litestar], words: str, named: str | None) -> None:
     told = client.get("/field", params={"words": words}).json()
     assert told["detail"] == words
     assert [error["field"] for error in told.get("errors", [])] == ([named] if named else [])

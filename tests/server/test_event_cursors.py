@@ -3,7 +3,6 @@ import re
 import pytest
 
 from moot.server.event_cursors import (
-    CURSOR_PATTERN,
     EventCursors,
     parse_event_cursors,
     parse_event_seq,
@@ -11,15 +10,14 @@ from moot.server.event_cursors import (
 )
 from moot.store.runs.event_log import RunProgress
 from moot.types.errors import NotFound
+from moot.types.primitives import EVENT_CURSOR_PATTERN
 
 RUN_PROGRESS = {"run_a": RunProgress(live=True, last_seq=7), "run_b": RunProgress(live=False, last_seq=3)}
 
 
 def test_event_cursor_is_run_and_last_event_seq() -> None:
     assert parse_event_cursors([], RUN_PROGRESS) == EventCursors({}, ())
-    assert parse_event_cursors(["run_a:0", "run_b:3"], RUN_PROGRESS) == EventCursors(
-        {"run_a": 0, "run_b": 3}, ()
-    )
+    assert parse_event_cursors(["run_a:0", "run_b:3"], RUN_PROGRESS) == EventCursors({"run_a": 0, "run_b": 3}, ())
 
 
 def test_last_cursor_for_run_wins() -> None:
@@ -39,7 +37,7 @@ def test_cursor_for_run_of_other_discussion_is_not_found() -> None:
 
 
 def test_cursor_pattern_matches_only_valid_cursors() -> None:
-    assert all(re.search(CURSOR_PATTERN, right) for right in ("run_a:0", "run_01jcx:57"))
+    assert all(re.search(EVENT_CURSOR_PATTERN, right) for right in ("run_a:0", "run_01jcx:57"))
     for wrong in (
         "",
         "run_a",
@@ -52,14 +50,12 @@ def test_cursor_pattern_matches_only_valid_cursors() -> None:
         "run_a:\u0663",
         " a:1",
     ):
-        assert not re.search(CURSOR_PATTERN, wrong), wrong
+        assert not re.search(EVENT_CURSOR_PATTERN, wrong), wrong
 
 
 def test_parse_event_seq_returns_none_for_invalid_numbers() -> None:
     assert [parse_event_seq(text) for text in ("0", "57", "9" * 15)] == [0, 57, 10**15 - 1]
-    assert [parse_event_seq(text) for text in ("", "-1", "x", "1.5", "9" * 16, "\u0663", "\u00b2")] == [
-        None
-    ] * 7
+    assert [parse_event_seq(text) for text in ("", "-1", "x", "1.5", "9" * 16, "\u0663", "\u00b2")] == [None] * 7
 
 
 def test_resync_frame_names_run() -> None:

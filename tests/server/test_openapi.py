@@ -56,9 +56,7 @@ def description() -> Any:
 
 
 def test_schemas_are_those_used_for_validation(description: Any) -> None:
-    assert (
-        description["components"]["schemas"]["Chair"] == msgspec.json.schema_components([Chair])[1]["Chair"]
-    )
+    assert description["components"]["schemas"]["Chair"] == msgspec.json.schema_components([Chair])[1]["Chair"]
     made = description["paths"]["/chairs"]["post"]
     chair = {"application/json": {"schema": {"$ref": "#/components/schemas/Chair"}}}
     assert made["requestBody"] == {"required": True, "content": chair}
@@ -93,9 +91,7 @@ def test_operations_list_only_possible_error_statuses(description: Any) -> None:
     assert not {"409", "413", "415"} & paths["/chairs/{id}"]["get"]["responses"].keys()
     assert {"404", "409", "413", "415"} <= paths["/chairs"]["post"]["responses"].keys()
     problem = paths["/chairs"]["post"]["responses"]["400"]
-    assert problem["content"] == {
-        "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}
-    }
+    assert problem["content"] == {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 
 def test_public_operation_requires_no_security(description: Any) -> None:

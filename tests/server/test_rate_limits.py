@@ -32,9 +32,7 @@ async def test_anonymous_requests_are_counted_by_address(database: Database) -> 
         assert [(await house.client.get("/healthz")).status_code for _ in range(3)] == [200, 200, 429]
 
 
-@pytest.mark.parametrize(
-    "headers", [{}, {"Authorization": "Bearer moot_wrong"}, {"Cookie": "moot_session=old"}]
-)
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer moot_wrong"}, {"Cookie": "moot_session=old"}])
 async def test_unauthorized_requests_are_counted_by_address(tmp_path: Path, headers: dict[str, str]) -> None:
     async with (
         open_migrated_database("sqlite", tmp_path) as database,
@@ -93,14 +91,10 @@ async def test_debate_message_counts_as_message_and_debate(database: Database) -
             await connection.execute(update(discussion).where(discussion.c.id == id).values(mode="debate"))
         limits: RateLimits = house.app.state["limits"]
         await limits.count_run_start("ada", "debate")
-        spoken = await house.client.post(
-            f"/api/discussions/{id}/messages", json={"message": "And?"}, headers=ada
-        )
+        spoken = await house.client.post(f"/api/discussions/{id}/messages", json={"message": "And?"}, headers=ada)
         assert (spoken.status_code, spoken.headers["retry-after"]) == (429, "12")
         assert "Too many debates" in spoken.json()["detail"]
-        assert (await house.create_discussion(ada)).status_code == 201, (
-            "other messages are not counted as debates"
-        )
+        assert (await house.create_discussion(ada)).status_code == 201, "other messages are not counted as debates"
 
 
 @ON_BOTH_DATABASES

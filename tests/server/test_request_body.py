@@ -104,9 +104,7 @@ def test_nul_in_path_returns_404_and_in_query_400(client: TestClient[Litestar]) 
 
 
 async def test_interrupted_body_returns_400_without_log(caplog: pytest.LogCaptureFixture) -> None:
-    app = Litestar(
-        [echo], request_class=JsonRequest, exception_handlers=EXCEPTION_HANDLERS, logging_config=None
-    )
+    app = Litestar([echo], request_class=JsonRequest, exception_handlers=EXCEPTION_HANDLERS, logging_config=None)
     came = iter([{"type": "http.request", "body": b'{"a', "more_body": True}, {"type": "http.disconnect"}])
     visitor = AsgiClient()
 
@@ -121,9 +119,7 @@ async def test_interrupted_body_returns_400_without_log(caplog: pytest.LogCaptur
 
 async def test_missing_body_data_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_body, "BODY_SECONDS", 0.01)
-    app = Litestar(
-        [echo], request_class=JsonRequest, exception_handlers=EXCEPTION_HANDLERS, logging_config=None
-    )
+    app = Litestar([echo], request_class=JsonRequest, exception_handlers=EXCEPTION_HANDLERS, logging_config=None)
     came = [{"type": "http.request", "body": b'{"a', "more_body": True}]
     visitor = AsgiClient()
 

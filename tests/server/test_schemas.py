@@ -124,9 +124,7 @@ def test_page_query_parses_cursor_and_limit(query: str, seen: dict[str, Any]) ->
         assert client.get(f"/{query}").json() == seen
 
 
-@pytest.mark.parametrize(
-    "query", ["?limit=0", "?limit=101", "?limit=x", "?cursor=%00", "?cursor=", "?cursor=a%0A"]
-)
+@pytest.mark.parametrize("query", ["?limit=0", "?limit=101", "?limit=x", "?cursor=%00", "?cursor=", "?cursor=a%0A"])
 def test_page_query_rejects_invalid_cursor_and_limit(query: str) -> None:
     with create_test_client([get_page]) as client:
         assert client.get(f"/{query}").status_code == 400

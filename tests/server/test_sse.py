@@ -77,9 +77,7 @@ async def test_stream_starts_with_opening_frame(connections: SseConnections) -> 
     assert visitor.received_bodies == [b"event: resync\n\n", b"1\n\n"]
 
 
-async def test_idle_stream_sends_heartbeat(
-    connections: SseConnections, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_idle_stream_sends_heartbeat(connections: SseConnections, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.0)
     visitor = AsgiClient()
     await open_stream(connections, frames([], [b"1\n\n"], []), visitor)

@@ -80,9 +80,7 @@ async def test_root_path_serves_index(client: AsyncClient, headers: dict[str, st
     assert reply.headers["Cache-Control"] == "no-cache"
 
 
-@pytest.mark.parametrize(
-    "path", ["/d/dis_1", "/settings", "/d/dis_1/r/run_2", "//x", "/d/a%2Fb", "/index.html"]
-)
+@pytest.mark.parametrize("path", ["/d/dis_1", "/settings", "/d/dis_1/r/run_2", "//x", "/d/a%2Fb", "/index.html"])
 @pytest.mark.parametrize("headers", [NAVIGATION, OLD_BROWSER], ids=str)
 async def test_browser_navigation_to_any_path_serves_index(
     client: AsyncClient, path: str, headers: dict[str, str]
@@ -125,9 +123,7 @@ async def test_unknown_asset_returns_404(client: AsyncClient, path: str) -> None
 
 @pytest.mark.parametrize("wanted", ["gzip", "br, gzip", "deflate, gzip;q=0.5", "gzip; q=1.0"])
 async def test_compressible_file_is_sent_with_gzip_when_accepted(client: AsyncClient, wanted: str) -> None:
-    reply = await client.send(
-        client.build_request("GET", "/", headers={"Accept-Encoding": wanted}), stream=True
-    )
+    reply = await client.send(client.build_request("GET", "/", headers={"Accept-Encoding": wanted}), stream=True)
     sent = b"".join([piece async for piece in reply.aiter_raw()])
     assert (reply.headers["Content-Encoding"], gzip.decompress(sent)) == ("gzip", INDEX)
     assert int(reply.headers["Content-Length"]) == len(sent) < len(INDEX)

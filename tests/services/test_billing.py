@@ -91,9 +91,7 @@ async def test_forecast_counts_attached_files(database: Database) -> None:
     image = await files.store_file(ANNA, ANNA, "a.png", "image/png", "1", b"png")
     words = await files.store_file(ANNA, ANNA, "a.txt", "text/plain", "2", b"x" * 40_000)
     for file, tokens in ((image, TOKENS_PER_FILE), (words, 10_000)):
-        full = await make_budget_service(database).forecast_run(
-            CALLER, PLAN, replace(QUESTION, files=(file.id,)), None
-        )
+        full = await make_budget_service(database).forecast_run(CALLER, PLAN, replace(QUESTION, files=(file.id,)), None)
         assert full.cost - first.cost == tokens, "text is read in full"
 
 
@@ -152,9 +150,6 @@ async def test_reserve_cost_reserves_rejects_or_does_nothing(
 async def test_reservation_is_limited_by_max_cost(database: Database) -> None:
     table = replace(PLAN, mode="consensus", participants=make_participants(("scripted/dear",) * 3))
     capped = replace(table, cap=1000.0)
-    assert (
-        await make_budget_service(database, 5.0).required_reservation(CALLER, capped, QUESTION, None)
-        == 1000.0
-    )
+    assert await make_budget_service(database, 5.0).required_reservation(CALLER, capped, QUESTION, None) == 1000.0
     wide = replace(PLAN, cap=1e6)
     assert await make_budget_service(database, 5.0).required_reservation(CALLER, wide, QUESTION, None) < 1e4  # type: ignore[operator]

@@ -97,9 +97,7 @@ async def long_discussion(harness: ChannelHarness) -> Discussion:
     return new
 
 
-async def test_plan_without_channel_gets_no_memory(
-    harness: ChannelHarness, long_discussion: Discussion
-) -> None:
+async def test_plan_without_channel_gets_no_memory(harness: ChannelHarness, long_discussion: Discussion) -> None:
     assert await harness.channel_memory.add_memory_to_plan(ANNA, long_discussion.id, PLAN) == PLAN
 
 
@@ -135,17 +133,13 @@ async def test_task_model_summarizes_forgotten_messages_once_for_all_participant
     }
     assert left["alpha"].discussions == (long_discussion.id,)
     assert await harness.charge_purposes() == ["memory"]
-    assert (
-        await harness.summarize_after_run(long_discussion, "scripted/clerk") == left
-    )  # there is nothing new
+    assert await harness.summarize_after_run(long_discussion, "scripted/clerk") == left  # there is nothing new
     assert await harness.charge_purposes() == ["memory"]
     plan = await harness.channel_memory.add_memory_to_plan(ANNA, "dis_new", PLAN, "100")
     assert "They counted." in plan.memories["alpha"]
 
 
-async def test_summary_is_cut_text_without_task_model(
-    harness: ChannelHarness, long_discussion: Discussion
-) -> None:
+async def test_summary_is_cut_text_without_task_model(harness: ChannelHarness, long_discussion: Discussion) -> None:
     assert (await harness.summarize_after_run(long_discussion))["alpha"].words == "- ada: 0\n- ada: 1"
     assert await harness.charge_purposes() == []
 
@@ -154,14 +148,10 @@ async def test_summary_is_cut_text_when_task_model_is_unavailable(
     harness: ChannelHarness, long_discussion: Discussion
 ) -> None:
     harness.resolve_error = MissingKey("There is no key.")
-    assert (await harness.summarize_after_run(long_discussion, "scripted/clerk"))[
-        "alpha"
-    ].words == "- ada: 0\n- ada: 1"
+    assert (await harness.summarize_after_run(long_discussion, "scripted/clerk"))["alpha"].words == "- ada: 0\n- ada: 1"
 
 
-async def test_expired_summary_is_not_summarized_again(
-    harness: ChannelHarness, long_discussion: Discussion
-) -> None:
+async def test_expired_summary_is_not_summarized_again(harness: ChannelHarness, long_discussion: Discussion) -> None:
     long_ago = time.time() - SUMMARY_LIFETIME_SECONDS - 60
     old = MemorySummary(words="Long ago.", discussions=("dis_0",), upto=long_ago, created_at=long_ago)
     await harness.memories.save_memory_summary("100", "alpha", old)

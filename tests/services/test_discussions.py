@@ -104,14 +104,10 @@ class DiscussionHarness:
     async def _resolve_model(self, _tenant: str, model: str) -> Sequence[ResolvedModel]:
         return [ResolvedModel(model, self.provider, model.removeprefix("scripted/"), KeyRing(()))]
 
-    async def store_file(
-        self, data: bytes = b"words", media_type: str = "text/plain", owner: str = ANNA
-    ) -> str:
+    async def store_file(self, data: bytes = b"words", media_type: str = "text/plain", owner: str = ANNA) -> str:
         return (await self.files.store_file(owner, owner, "a.txt", media_type, data.hex(), data)).id
 
-    async def create(
-        self, content: str = "Why are tables round?", key: str | None = None, **fields: Any
-    ) -> StartedRun:
+    async def create(self, content: str = "Why are tables round?", key: str | None = None, **fields: Any) -> StartedRun:
         return await self.service.create(CALLER, replace(NEW_DISCUSSION, message=content, **fields), key)
 
     async def send_message(
@@ -232,9 +228,7 @@ async def test_create_keeps_given_title(harness: DiscussionHarness) -> None:
 async def test_create_detects_language_of_first_message_and_keeps_it(harness: DiscussionHarness) -> None:
     first = await harness.create(GERMAN)
     assert first.discussion.language == "de"
-    second = await harness.send_message(
-        first.discussion.id, "And now in English, please: why are tables round?"
-    )
+    second = await harness.send_message(first.discussion.id, "And now in English, please: why are tables round?")
     assert second.discussion.language == "de"
     assert [(await harness.plan(started)).language for started in (first, second)] == ["de", "de"]
 
@@ -271,9 +265,7 @@ async def test_failed_send_message_changes_nothing(
     harness: DiscussionHarness, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     started = await harness.create()
-    archived = await harness.discussions.update_discussion(
-        ANNA, started.discussion.id, {"status": "archived"}
-    )
+    archived = await harness.discussions.update_discussion(ANNA, started.discussion.id, {"status": "archived"})
     monkeypatch.setattr(module, step, fail_step)
     with pytest.raises(StepFailed):
         await harness.send_message(archived.id, "And square?", key="key")
@@ -294,9 +286,7 @@ async def test_create_with_deleted_project_stores_nothing(harness: DiscussionHar
 @ON_BOTH_DATABASES
 async def test_send_message_fails_when_discussion_is_deleted_concurrently(harness: DiscussionHarness) -> None:
     class Deleting(RunPlanner):
-        async def plan_run(
-            self, tenant: str, discussion: Discussion, to: tuple[str, ...] | None = None
-        ) -> RunPlan:
+        async def plan_run(self, tenant: str, discussion: Discussion, to: tuple[str, ...] | None = None) -> RunPlan:
             await harness.discussions.delete_discussion(tenant, discussion.id)
             return await harness.run_planner.plan_run(tenant, discussion, to)
 
@@ -305,9 +295,7 @@ async def test_send_message_fails_when_discussion_is_deleted_concurrently(harnes
     planning = Deleting(Personas(harness.database, ()), Projects(harness.database), harness.context_limits)
     hall = harness.make_service(planning, harness.started_runs.append)
     with pytest.raises(IntegrityError):
-        await hall.send_message(
-            CALLER, NewMessage(discussion=started.discussion.id, message="And square?"), "key"
-        )
+        await hall.send_message(CALLER, NewMessage(discussion=started.discussion.id, message="And square?"), "key")
     assert await harness.count_rows() == NO_ROWS
     assert harness.started_runs == [started.run.id]
 
@@ -491,7 +479,7 @@ async def test_continue_reactivates_archived_discussion(harness: DiscussionHarne
 
 async def test_continue_is_rejected_while_a_run_is_live(harness: DiscussionHarness) -> None:
     started = await harness.create()
-    with pytest.raises(Conflict, match=f"wait for run {started.run.id}, or stop it first"):
+    with pytest.raises(Conflict, match=f"Wait for run {started.run.id}, or stop it first"):
         await harness.service.continue_(CALLER, started.discussion.id, 1)
     assert await harness.count_rows() == ONE_DISCUSSION_ROWS
     assert await harness.pending_commands(started) == RunCommands(None, ())
@@ -516,7 +504,7 @@ async def test_draining_service_rejects_new_work(harness: DiscussionHarness) -> 
         harness.send_message(started.discussion.id, "And square?"),
         harness.service.continue_(CALLER, started.discussion.id, 1),
     ):
-        with pytest.raises(ShuttingDown, match="ask again in a moment"):
+        with pytest.raises(ShuttingDown, match="Try again in a moment"):
             await work
     assert await harness.count_rows() == ONE_DISCUSSION_ROWS
     assert harness.started_runs == [started.run.id]
@@ -662,10 +650,7 @@ async def test_task_model_of_settings_is_the_default(
 
 async def test_repeated_request_generates_title_once(harness: DiscussionHarness) -> None:
     for _ in range(2):
-        assert (
-            await create_and_wait_for_title(harness, key="once", clerk="scripted/clerk")
-            == "Tables and chairs"
-        )
+        assert await create_and_wait_for_title(harness, key="once", clerk="scripted/clerk") == "Tables and chairs"
     assert len(harness.provider.requests) == 1
 
 
@@ -707,9 +692,7 @@ async def test_attached_files_increase_the_reservation(harness: DiscussionHarnes
     started = await hall.create(CALLER, EXPENSIVE_DISCUSSION)
     await hall.create(CALLER, replace(EXPENSIVE_DISCUSSION, files=(file,)))
     await harness.complete_all_runs()
-    await hall.send_message(
-        CALLER, NewMessage(discussion=started.discussion.id, message="And?", files=(file,))
-    )
+    await hall.send_message(CALLER, NewMessage(discussion=started.discussion.id, message="And?", files=(file,)))
     bare, full, said = (reserved or 0.0 for _, reserved in await list_reservations(harness))
     assert full - bare == pytest.approx(1.0)
     assert said > full
@@ -747,7 +730,7 @@ async def test_message_over_budget_does_not_interrupt_live_run(harness: Discussi
     started = await hall.create(CALLER, EXPENSIVE_DISCUSSION)
     with pytest.raises(OverBudget):
         await hall.send_message(CALLER, NewMessage(discussion=started.discussion.id, message="And?"))
-    with pytest.raises(Conflict, match="still speaking"):
+    with pytest.raises(Conflict, match="live run"):
         await hall.continue_(CALLER, started.discussion.id, 1)
     assert (await harness.pending_commands(started)).stop_reason is None
 

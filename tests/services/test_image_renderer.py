@@ -17,9 +17,7 @@ from moot.types.errors import RateLimited, UsageError
 from moot.whiteboard.render.png import render_png
 from moot.whiteboard.state import EMPTY_BOARD, apply_action
 
-BOARD = apply_action(
-    EMPTY_BOARD, parse_action("wb_draw_text", {"content": "Squares", "x": 50, "y": 50}, None)
-)
+BOARD = apply_action(EMPTY_BOARD, parse_action("wb_draw_text", {"content": "Squares", "x": 50, "y": 50}, None))
 
 
 @pytest.fixture(autouse=True)

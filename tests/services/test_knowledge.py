@@ -162,9 +162,7 @@ async def test_export_prompt_labels_messages(
 async def test_export_replaces_previous_insights(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider
 ) -> None:
-    about = await create_discussion(
-        database, ANNA, "It wobbles.", model=models.add_model("reader", EXPORT_ANSWER)
-    )
+    about = await create_discussion(database, ANNA, "It wobbles.", model=models.add_model("reader", EXPORT_ANSWER))
     await knowledge.export_insights(CALLER, about.id)
     models.add_model("reader", {"summary": "Nothing new.", "usefulness": 0, "insights": []})
     await knowledge.export_insights(CALLER, about.id)
@@ -186,9 +184,7 @@ async def test_insight_with_unknown_pair_has_none(
 async def test_export_uses_given_model_or_discussion_model(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider
 ) -> None:
-    about = await create_discussion(
-        database, ANNA, "It wobbles.", model=models.add_model("reader", EXPORT_ANSWER)
-    )
+    about = await create_discussion(database, ANNA, "It wobbles.", model=models.add_model("reader", EXPORT_ANSWER))
     other = models.add_model("other", EXPORT_ANSWER)
     assert (await knowledge.export_insights(CALLER, about.id, other)).model == other
     assert (await knowledge.export_insights(CALLER, about.id)).model == "scripted/reader"
@@ -199,9 +195,7 @@ async def test_export_uses_given_model_or_discussion_model(
 async def test_failed_export_keeps_previous_insights(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider
 ) -> None:
-    about = await create_discussion(
-        database, ANNA, "It wobbles.", model=models.add_model("reader", EXPORT_ANSWER)
-    )
+    about = await create_discussion(database, ANNA, "It wobbles.", model=models.add_model("reader", EXPORT_ANSWER))
     before = await knowledge.export_insights(CALLER, about.id)
     for model in ("scripted/unauthorized", models.add_model("babbler", {"summary": 7})):
         with pytest.raises(ProviderError):
@@ -213,7 +207,7 @@ async def test_export_rejects_empty_and_foreign_discussions(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider
 ) -> None:
     silent = await create_discussion(database, ANNA)
-    with pytest.raises(Conflict, match="nothing to export"):
+    with pytest.raises(Conflict, match="no messages to export"):
         await knowledge.export_insights(CALLER, silent.id)
     foreign = await create_discussion(database, BERT, "Mine.")
     with pytest.raises(NotFound):
@@ -311,9 +305,7 @@ async def test_consolidation_is_running_until_done_and_failed_when_cancelled(
         model=models.add_model("reader", EXPORT_ANSWER),
     )
     await knowledge.export_insights(CALLER, about.id)
-    running = asyncio.create_task(
-        knowledge.consolidate_patterns(CALLER, sample_project.id, "scripted/silence")
-    )
+    running = asyncio.create_task(knowledge.consolidate_patterns(CALLER, sample_project.id, "scripted/silence"))
     async with asyncio.timeout(60):
         while (newest := (await knowledge.project_patterns(ANNA, sample_project.id)).newest) is None:
             await asyncio.sleep(0.01)
@@ -368,9 +360,7 @@ async def test_project_deleted_during_consolidation_does_not_hide_cancellation(
         model=models.add_model("reader", EXPORT_ANSWER),
     )
     await knowledge.export_insights(CALLER, about.id)
-    running = asyncio.create_task(
-        knowledge.consolidate_patterns(CALLER, sample_project.id, "scripted/silence")
-    )
+    running = asyncio.create_task(knowledge.consolidate_patterns(CALLER, sample_project.id, "scripted/silence"))
     async with asyncio.timeout(60):
         while (await knowledge.project_patterns(ANNA, sample_project.id)).newest is None:
             await asyncio.sleep(0.01)
@@ -390,7 +380,7 @@ async def test_consolidation_rejects_project_without_insights_and_other_tenant(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider, sample_project: Project
 ) -> None:
     await create_discussion(database, ANNA, "Hello", project=sample_project.id)
-    with pytest.raises(Conflict, match="export one of its discussions"):
+    with pytest.raises(Conflict, match="Export one of its discussions"):
         await knowledge.consolidate_patterns(CALLER, sample_project.id)
     for forbidden in (
         knowledge.consolidate_patterns(OTHER_CALLER, sample_project.id, "scripted/echo"),
@@ -431,9 +421,7 @@ async def test_model_calls_are_charged_to_caller_even_when_they_fail(
     assert exported.cost
     assert await cost_by_purpose(database) == {"export": exported.cost}
     with pytest.raises(ProviderError, match="was asked twice"):
-        await knowledge.export_insights(
-            CALLER, about.id, models.add_model("babbler", {"summary": 7}, price=1)
-        )
+        await knowledge.export_insights(CALLER, about.id, models.add_model("babbler", {"summary": 7}, price=1))
     assert (await cost_by_purpose(database))["export"] > exported.cost
     done = await knowledge.consolidate_patterns(
         CALLER, sample_project.id, models.add_model("finder", {"patterns": []}, price=1)

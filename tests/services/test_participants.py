@@ -53,24 +53,18 @@ async def test_names_continue_with_numbers_after_the_alphabet(resolver: Particip
 
 async def test_persona_gives_participant_its_name(resolver: ParticipantResolver, personas: Personas) -> None:
     cook = await create_persona(personas, "Chef de Cuisine")
-    seated = await resolver.resolve_participants(
-        ANNA, [ECHO, ParticipantInput(model=ECHO, persona=cook), ECHO]
-    )
+    seated = await resolver.resolve_participants(ANNA, [ECHO, ParticipantInput(model=ECHO, persona=cook), ECHO])
     assert [who.name for who in seated] == ["Alpha", "Chef de Cuisine", "Beta"]
     assert [who.persona for who in seated] == [None, cook, None]
     assert seated[1].id == "chef-de-cuisine"
 
 
-async def test_participants_with_same_persona_are_numbered(
-    resolver: ParticipantResolver, personas: Personas
-) -> None:
+async def test_participants_with_same_persona_are_numbered(resolver: ParticipantResolver, personas: Personas) -> None:
     cook = ParticipantInput(model=ECHO, persona=await create_persona(personas, "Cook"))
     assert await resolved_names(resolver, cook, cook, cook) == ["Cook", "Cook 2", "Cook 3"]
 
 
-async def test_personas_with_similar_names_get_distinct_ids(
-    resolver: ParticipantResolver, personas: Personas
-) -> None:
+async def test_personas_with_similar_names_get_distinct_ids(resolver: ParticipantResolver, personas: Personas) -> None:
     plus, sharp = await create_persona(personas, "C++"), await create_persona(personas, "C#")
     seated = await resolver.resolve_participants(
         ANNA, [ParticipantInput(model=ECHO, persona=id) for id in (plus, sharp)]
@@ -100,7 +94,7 @@ async def test_default_names_avoid_given_names(resolver: ParticipantResolver) ->
 @pytest.mark.parametrize("name", ["Ada", "ada", "ADA!"])
 async def test_duplicate_name_is_rejected(resolver: ParticipantResolver, name: str) -> None:
     wanted = [ParticipantInput(model=ECHO, name="Ada"), ParticipantInput(model=ECHO, name=name)]
-    with pytest.raises(UsageError, match=rf"^participants\[1\]\.name: '{name}' is taken: choose another"):
+    with pytest.raises(UsageError, match=rf"^participants\[1\]\.name: '{name}' is taken\. Choose another"):
         await resolver.resolve_participants(ANNA, wanted)
 
 
@@ -148,9 +142,7 @@ async def test_unknown_persona_is_rejected(resolver: ParticipantResolver, person
     with pytest.raises(NotFound, match="persona_gone"):
         await resolver.resolve_participants(ANNA, [ParticipantInput(model=ECHO, persona="persona_gone")])
     with pytest.raises(NotFound, match="persona_gone"):
-        await resolver.resolve_participants(
-            ANNA, [ParticipantInput(model=ECHO, persona="persona_gone", name="Ada")]
-        )
+        await resolver.resolve_participants(ANNA, [ParticipantInput(model=ECHO, persona="persona_gone", name="Ada")])
     cook = await create_persona(personas, "Cook")
     with pytest.raises(NotFound, match=cook):
         await resolver.resolve_participants(BERT, [ParticipantInput(model=ECHO, persona=cook)])

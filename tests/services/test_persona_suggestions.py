@@ -37,9 +37,7 @@ async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
 
 
 async def collect_suggestions(harness: EvaluationApp, *replies: SituationAnswer) -> list[SuggestionEvent]:
-    events = harness.services.persona_suggestions.suggest_personas(
-        CALLER, "I want to move.", replies, TASK_MODEL
-    )
+    events = harness.services.persona_suggestions.suggest_personas(CALLER, "I want to move.", replies, TASK_MODEL)
     return [event async for event in events]
 
 
@@ -72,9 +70,7 @@ async def test_suggestion_is_sent_as_soon_as_it_is_complete(harness: EvaluationA
 
 
 async def test_existing_duplicate_and_invalid_suggestions_are_rejected(harness: EvaluationApp) -> None:
-    await harness.services.personas.create_persona(
-        ANNA, PersonaDraft(name="Hypatia", description="You teach.")
-    )
+    await harness.services.personas.create_persona(ANNA, PersonaDraft(name="Hypatia", description="You teach."))
     odd = [
         make_proposal("HYPATIA"),
         make_proposal("sceptic"),
@@ -104,16 +100,12 @@ async def test_text_around_the_array_is_ignored(harness: EvaluationApp, around: 
         (Script(answer="I cannot do that."), "nothing that can be used"),
         (Script(fault="unauthorized"), "Check the key"),
         (
-            Script(
-                answer=msgspec.json.encode(EIGHT_PROPOSALS).decode(), fault="reset", chunk=200, fault_after=3
-            ),
+            Script(answer=msgspec.json.encode(EIGHT_PROPOSALS).decode(), fault="reset", chunk=200, fault_after=3),
             "broke",
         ),
     ],
 )
-async def test_model_failure_is_reported_in_final_event(
-    harness: EvaluationApp, script: Script, words: str
-) -> None:
+async def test_model_failure_is_reported_in_final_event(harness: EvaluationApp, script: Script, words: str) -> None:
     harness.models.scripts.by_name["clerk"] = replace(script)
     done = (await collect_suggestions(harness))[-1]
     assert isinstance(done, SuggestionsEnded)
@@ -131,9 +123,7 @@ async def test_ask_questions_accepts_at_most_three(harness: EvaluationApp) -> No
 
 async def test_unavailable_model_is_rejected_before_streaming(harness: EvaluationApp) -> None:
     async def first(model: str) -> Any:
-        return await anext(
-            harness.services.persona_suggestions.suggest_personas(CALLER, "I want to move.", (), model)
-        )
+        return await anext(harness.services.persona_suggestions.suggest_personas(CALLER, "I want to move.", (), model))
 
     for model, kind in (("openai/gpt-x", MissingKey), ("nobody/x", UsageError)):
         with pytest.raises(kind):

@@ -43,5 +43,5 @@ async def test_replay_prompt_rejects_message_that_is_no_turn(harness: Evaluation
     message = await harness.record_answer()
     run = await harness.services.runs.get_run(ANNA, message.run or "")
     asked = await harness.services.discussions.find_message(ANNA, run.message or "")
-    with pytest.raises(NotFound, match="no turn"):
+    with pytest.raises(NotFound, match="not a turn"):
         await harness.services.prompt_replay.replay_prompt(ANNA, asked)

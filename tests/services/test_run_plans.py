@@ -74,9 +74,7 @@ class PlannerHarness:
         measuring = ContextLimits(self.rates, Registry({}, {}), {})
         self._run_planner = RunPlanner(self.personas, self.projects, measuring)
 
-    async def plan_run(
-        self, discussion: Discussion, to: tuple[str, ...] | None = None, tenant: str = ANNA
-    ) -> RunPlan:
+    async def plan_run(self, discussion: Discussion, to: tuple[str, ...] | None = None, tenant: str = ANNA) -> RunPlan:
         return await self._run_planner.plan_run(tenant, discussion, to)
 
     async def create_cook_persona(self) -> Persona:
@@ -107,9 +105,7 @@ async def test_plan_uses_persona_of_participant(harness: PlannerHarness) -> None
 
 async def test_plan_falls_back_to_persona_of_discussion(harness: PlannerHarness) -> None:
     cook = await harness.create_cook_persona()
-    plan = await harness.plan_run(
-        make_discussion(with_persona(ALPHA, "shipped_sceptic"), BETA, persona=cook.id)
-    )
+    plan = await harness.plan_run(make_discussion(with_persona(ALPHA, "shipped_sceptic"), BETA, persona=cook.id))
     assert plan.personas == {"alpha": "Doubt everything.", "beta": persona_prompt(cook)}
     assert [who.persona for who in plan.participants] == ["shipped_sceptic", cook.id]
 
@@ -122,9 +118,7 @@ async def test_participants_may_share_a_persona(harness: PlannerHarness) -> None
 async def test_deleted_persona_is_left_out(harness: PlannerHarness) -> None:
     cook = await harness.create_cook_persona()
     await harness.personas.delete_persona(ANNA, cook.id)
-    plan = await harness.plan_run(
-        make_discussion(with_persona(ALPHA, cook.id), with_persona(BETA, "shipped_sceptic"))
-    )
+    plan = await harness.plan_run(make_discussion(with_persona(ALPHA, cook.id), with_persona(BETA, "shipped_sceptic")))
     assert plan.personas == {"beta": "Doubt everything."}
 
 
@@ -136,9 +130,7 @@ async def test_persona_and_project_of_other_tenant_are_left_out(harness: Planner
 
 async def test_plan_describes_current_project(harness: PlannerHarness) -> None:
     project = await harness.create_sample_project()
-    await harness.projects.add_post(
-        ANNA, project.id, PostDraft(title="Round is the new square", published=True)
-    )
+    await harness.projects.add_post(ANNA, project.id, PostDraft(title="Round is the new square", published=True))
     plan = await harness.plan_run(make_discussion(project=project.id))
     assert plan.project == project_prompt(await harness.projects.project_facts(ANNA, project.id))
     assert "Round is the new square" in plan.project

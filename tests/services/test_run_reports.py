@@ -74,9 +74,7 @@ async def test_lane_anchors_name_first_message_of_each_stage(database: Database)
         make_instructions(held, "alpha", "debate", "alpha"),
         make_instructions(held, "beta", "debate", "beta"),
     )
-    await RunWriter(database, held).write_records(
-        [mine, hers, make_instructions(held, "alpha", "synthesis", None)]
-    )
+    await RunWriter(database, held).write_records([mine, hers, make_instructions(held, "alpha", "synthesis", None)])
     report = await RunReports(database).get_report(ANNA, run.id)
     alpha, beta, gamma = report.lanes
     assert alpha.anchors == {"initial": run.message, "debate": mine.id}
@@ -159,9 +157,7 @@ async def test_reports_of_two_debates_in_one_discussion_are_separate(database: D
         [make_lane("alpha", error="x")],
         analysis_results=encode_by_cache_key(make_summary_event("one", 1)),
     )
-    await RunWriter(database, other).write_records(
-        [make_turn(other, "alpha")], [make_lane("alpha", "debate")]
-    )
+    await RunWriter(database, other).write_records([make_turn(other, "alpha")], [make_lane("alpha", "debate")])
     first, second = [await RunReports(database).get_report(ANNA, id) for id in (run.id, again.id)]
     assert [one.lanes[0].status for one in (first, second)] == ["error", "debate"]
     assert (first.summary is None, second.summary is None) == (False, True)
@@ -181,5 +177,5 @@ async def test_report_rejects_other_tenant_and_unknown_lane(database: Database) 
             await reports.get_report(tenant, id)
         with pytest.raises(NotFound, match=id):
             await reports.lane_thread(tenant, id, "alpha")
-    with pytest.raises(NotFound, match="'omega' has a lane"):
+    with pytest.raises(NotFound, match="no lane 'omega'"):
         await reports.lane_thread(ANNA, run.id, "omega")

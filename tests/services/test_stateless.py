@@ -87,9 +87,7 @@ class StatelessHarness:
 
     def resolved_models(self, lesson: Lesson) -> Mapping[str, list[ResolvedModel]]:
         names = {lesson.director, *(who.model for who in lesson.plan.participants)}
-        return {
-            name: [ResolvedModel(name, self.provider, name.partition("/")[2], KeyRing(()))] for name in names
-        }
+        return {name: [ResolvedModel(name, self.provider, name.partition("/")[2], KeyRing(()))] for name in names}
 
     async def collect_turn_events(self, lesson: Lesson, payer: Payer | None = PAYER) -> list[ChatEvent]:
         events = self.service.stream_turn(lesson, self.resolved_models(lesson), payer)
@@ -97,9 +95,7 @@ class StatelessHarness:
 
     async def charged_costs(self) -> list[tuple[str, float | None]]:
         async with self.database.read() as connection:
-            rows = await connection.execute(
-                select(charge.c.purpose, charge.c.cost).order_by(charge.c.created_at)
-            )
+            rows = await connection.execute(select(charge.c.purpose, charge.c.cost).order_by(charge.c.created_at))
             return [(row.purpose, row.cost) for row in rows]
 
     async def wait_until_idle(self) -> None:
@@ -157,9 +153,7 @@ async def test_agent_turn_streams_text_and_actions(database: Database) -> None:
 
 async def test_single_agent_speaks_once_and_then_user_is_cued(database: Database) -> None:
     desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER))
-    events = await desk.collect_turn_events(
-        build_lesson(directorState=director_state(agent_response("mira")))
-    )
+    events = await desk.collect_turn_events(build_lesson(directorState=director_state(agent_response("mira"))))
     assert events[1:-1] == [CueUser(from_agent_id="mira")]
     assert (final_event(events).total_agents, final_event(events).director_state.turn_count) == (0, 1)
     assert desk.provider.requests == [], "nobody had to be asked"
@@ -215,9 +209,7 @@ async def test_invalid_director_answer_falls_back_to_rules(database: Database, a
         {"turnCount": 1_000_000},
     ],
 )
-async def test_lesson_ends_after_silence_or_too_many_turns(
-    database: Database, before: dict[str, Any]
-) -> None:
+async def test_lesson_ends_after_silence_or_too_many_turns(database: Database, before: dict[str, Any]) -> None:
     desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER))
     events = await desk.collect_turn_events(build_lesson(MIRA, TOM, directorState=before))
     assert event_names(events) == ["thinking", "done"]
@@ -265,14 +257,13 @@ async def test_stateless_turn_stores_only_its_charge(database: Database) -> None
     async def rows() -> dict[str, int]:
         async with database.read() as connection:
             return {
-                table.name: len((await connection.execute(select(table))).all())
-                for table in metadata.sorted_tables
+                table.name: len((await connection.execute(select(table))).all()) for table in metadata.sorted_tables
             }
 
     before = await rows()
-    await StatelessHarness(
-        database, m=Script(answer=LESSON_ANSWER, price=DOLLAR_PER_TOKEN)
-    ).collect_turn_events(build_lesson())
+    await StatelessHarness(database, m=Script(answer=LESSON_ANSWER, price=DOLLAR_PER_TOKEN)).collect_turn_events(
+        build_lesson()
+    )
     assert await rows() == {**before, "charge": 1}
 
 
@@ -291,9 +282,7 @@ async def test_disconnect_stops_the_model_and_charges_generated_text(database: D
 
 
 async def test_disconnect_stops_the_director_call(database: Database) -> None:
-    desk = StatelessHarness(
-        database, m=Script(fault="endless", answer="Hm. ", price=DOLLAR_PER_TOKEN, pace=0.001)
-    )
+    desk = StatelessHarness(database, m=Script(fault="endless", answer="Hm. ", price=DOLLAR_PER_TOKEN, pace=0.001))
     asked = build_lesson(MIRA, TOM, directorState=director_state(agent_response("mira")))
     async with aclosing(desk.service.stream_turn(asked, desk.resolved_models(asked), PAYER)) as events:
         await anext(events)
@@ -413,31 +402,19 @@ def _encode_state(event: Done) -> bytes:
 
 IDS = st.sampled_from(["mira", "tom", "li", "stranger", "USER", "x" * 100])
 JSON_VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=8),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
 PARAMS = st.dictionaries(
-    st.sampled_from(
-        ["elementId", "x", "y", "shape", "content", "code", "data", "lineIds", "operation", "odd"]
-    ),
+    st.sampled_from(["elementId", "x", "y", "shape", "content", "code", "data", "lineIds", "operation", "odd"]),
     JSON_VALUES | st.sampled_from(["circle", "L1", "shape-1", "insert_after"]),
     max_size=6,
 )
-ACTIONS = st.sampled_from(
-    ["wb_open", "wb_clear", "wb_draw_shape", "wb_draw_code", "wb_edit_code", "spotlight", "fly"]
-)
-WHITEBOARD_ACTIONS = st.builds(
-    lambda name, who, params: whiteboard_action(name, who, **params), ACTIONS, IDS, PARAMS
-)
+ACTIONS = st.sampled_from(["wb_open", "wb_clear", "wb_draw_shape", "wb_draw_code", "wb_edit_code", "spotlight", "fly"])
+WHITEBOARD_ACTIONS = st.builds(lambda name, who, params: whiteboard_action(name, who, **params), ACTIONS, IDS, PARAMS)
 RESPONSES = st.builds(
-    lambda who, preview, count, actions: agent_response(
-        who, preview, actionCount=count, whiteboardActions=actions
-    ),
+    lambda who, preview, count, actions: agent_response(who, preview, actionCount=count, whiteboardActions=actions),
     IDS,
     st.text(max_size=200),
     st.integers(0, 1_000_000),
@@ -500,7 +477,5 @@ async def test_any_client_state_gives_a_final_state_that_can_be_sent_back(
     assert events[-1] != Error(message=INTERNAL_ERROR_MESSAGE)
     kept = final_event(events).director_state
     assert kept.turn_count in {asked.state.turn_count, asked.state.turn_count + 1}
-    again = build_lesson(
-        MIRA, TOM, LI, **{**more, "directorState": json.loads(_encode_state(final_event(events)))}
-    )
+    again = build_lesson(MIRA, TOM, LI, **{**more, "directorState": json.loads(_encode_state(final_event(events)))})
     assert again.state == kept

@@ -63,15 +63,11 @@ def test_final_event_adds_the_turn_to_the_state() -> None:
     )
     earlier = AgentResponse(agent_id="tom", agent_name="Tom", content_preview="Why?")
     before = WhiteboardAction(action_name="wb_clear", agent_id="tom", agent_name="Tom")
-    done = telling.final_event(
-        DirectorState(turn_count=1, agent_responses=(earlier,), whiteboard_ledger=(before,))
-    )
+    done = telling.final_event(DirectorState(turn_count=1, agent_responses=(earlier,), whiteboard_ledger=(before,)))
     opened = WhiteboardAction(action_name="wb_open", agent_id="mira", agent_name="Mira")
     assert (done.total_actions, done.total_agents, done.agent_had_content) == (2, 1, True)
     assert done.director_state.turn_count == 2
-    assert done.director_state.whiteboard_ledger == (before, opened), (
-        "a spotlight leaves nothing on the board"
-    )
+    assert done.director_state.whiteboard_ledger == (before, opened), "a spotlight leaves nothing on the board"
     assert done.director_state.agent_responses == (
         earlier,
         AgentResponse(

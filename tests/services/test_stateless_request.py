@@ -43,7 +43,7 @@ def test_participants_are_agents_that_are_both_named_and_described() -> None:
 
 
 def test_request_without_agents_is_rejected_with_advice() -> None:
-    with pytest.raises(UsageError, match=r"^config\.agents: .*: add them"):
+    with pytest.raises(UsageError, match=r"^config\.agents: .*\. Add the agents"):
         build_lesson(MIRA, config={"agentIds": ["tom"]})
 
 
@@ -82,9 +82,7 @@ def test_turn_count_limits_counted_responses() -> None:
 
 
 def test_unknown_trigger_agent_is_ignored() -> None:
-    decided = decide_by_rules(
-        build_lesson(MIRA, TOM, text="Why?", config={"triggerAgentId": "li"}).director_context
-    )
+    decided = decide_by_rules(build_lesson(MIRA, TOM, text="Why?", config={"triggerAgentId": "li"}).director_context)
     assert decided is not None
     assert decided.next == "mira"
 
@@ -119,9 +117,7 @@ def test_invalid_actions_are_dropped_at_any_depth() -> None:
     ]
     found = build_lesson(
         MIRA,
-        directorState=director_state(
-            agent_response("mira", whiteboardActions=odd), whiteboard_ledger=tuple(odd)
-        ),
+        directorState=director_state(agent_response("mira", whiteboardActions=odd), whiteboard_ledger=tuple(odd)),
     )
     kept = msgspec.json.decode(msgspec.json.encode(found.state))
     assert kept["whiteboardLedger"] == [whiteboard_action("wb_open")]
@@ -129,9 +125,7 @@ def test_invalid_actions_are_dropped_at_any_depth() -> None:
 
 
 def test_director_context_counts_actions_beside_drawing() -> None:
-    said = director_state(
-        agent_response("mira", actionCount=3, whiteboardActions=[whiteboard_action("wb_open")])
-    )
+    said = director_state(agent_response("mira", actionCount=3, whiteboardActions=[whiteboard_action("wb_open")]))
     assert build_lesson(MIRA, TOM, directorState=said).director_context.previous_turns[0].actions == (
         "wb_open",
         "other",
@@ -139,15 +133,10 @@ def test_director_context_counts_actions_beside_drawing() -> None:
     )
     many = director_state(agent_response("mira", actionCount=1_000_000))
     assert (
-        len(build_lesson(MIRA, TOM, directorState=many).director_context.previous_turns[0].actions)
-        == MAX_OTHER_ACTIONS
+        len(build_lesson(MIRA, TOM, directorState=many).director_context.previous_turns[0].actions) == MAX_OTHER_ACTIONS
     )
-    fewer = director_state(
-        agent_response("mira", actionCount=0, whiteboardActions=[whiteboard_action("wb_open")])
-    )
-    assert build_lesson(MIRA, TOM, directorState=fewer).director_context.previous_turns[0].actions == (
-        "wb_open",
-    )
+    fewer = director_state(agent_response("mira", actionCount=0, whiteboardActions=[whiteboard_action("wb_open")]))
+    assert build_lesson(MIRA, TOM, directorState=fewer).director_context.previous_turns[0].actions == ("wb_open",)
 
 
 def test_agent_request_shows_messages_from_its_point_of_view() -> None:

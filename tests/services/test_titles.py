@@ -142,17 +142,13 @@ async def test_failed_title_task_keeps_first_line_and_is_charged(
     assert record.reason  # type: ignore[attr-defined]
 
 
-async def test_unavailable_task_model_is_logged(
-    harness: TitleHarness, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_unavailable_task_model_is_logged(harness: TitleHarness, caplog: pytest.LogCaptureFixture) -> None:
     harness.resolve_error = MissingKey("No key for openai.")
     assert await harness.create_and_wait_for_title() == FIRST_LINE
     assert [record.reason for record in caplog.records] == ["No key for openai."]  # type: ignore[attr-defined]
 
 
-async def test_internal_error_is_logged_as_error(
-    harness: TitleHarness, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_internal_error_is_logged_as_error(harness: TitleHarness, caplog: pytest.LogCaptureFixture) -> None:
     harness.resolve_error = ZeroDivisionError()
     assert await harness.create_and_wait_for_title() == FIRST_LINE
     assert [record.levelname for record in caplog.records] == ["ERROR"]
@@ -176,9 +172,7 @@ class FakeTimerLoop:
         return asyncio.get_running_loop().call_later(600, lambda: None)
 
 
-async def test_slow_title_task_is_stopped_and_charged(
-    harness: TitleHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_slow_title_task_is_stopped_and_charged(harness: TitleHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     hourglass = FakeTimerLoop(monkeypatch)
     new = await harness.create_untitled_discussion("scripted/slow")
     harness.request_title(new)
@@ -224,9 +218,7 @@ async def test_spent_budget_keeps_first_line(harness: TitleHarness) -> None:
     assert harness.provider.requests == []
 
 
-async def test_titles_are_rate_limited_per_account(
-    harness: TitleHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_titles_are_rate_limited_per_account(harness: TitleHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "TITLES_PER_MINUTE", 2)
     assert [await harness.create_and_wait_for_title() for _ in range(3)] == [
         "Round tables",

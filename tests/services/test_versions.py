@@ -95,9 +95,7 @@ async def test_regenerate_with_same_key_starts_one_run(harness: InlineServices) 
     (answer,) = await harness.answers(opened.discussion.id)
     revising = harness.services.turn_versions
     one = await revising.regenerate_answer(CALLER, opened.discussion.id, answer.id, key="k")
-    assert (
-        await revising.regenerate_answer(CALLER, opened.discussion.id, answer.id, key="k")
-    ).run.id == one.run.id
+    assert (await revising.regenerate_answer(CALLER, opened.discussion.id, answer.id, key="k")).run.id == one.run.id
 
 
 async def test_regenerate_and_edit_reject_messages_that_are_no_answers(harness: InlineServices) -> None:
@@ -116,7 +114,7 @@ async def test_regenerate_and_edit_reject_messages_that_are_no_answers(harness: 
     (answer, *_) = await harness.answers(id)
     async with harness.services.database.write() as connection:
         await connection.execute(update(message).where(message.c.id == answer.id).values(view=None))
-    with pytest.raises(Conflict, match="not known"):
+    with pytest.raises(Conflict, match="not stored"):
         await revising.regenerate_answer(CALLER, id, answer.id)
 
 
@@ -194,18 +192,14 @@ class DiscussionHistory:
                 await self.harness.regenerate(self.discussion, turn, [None, "scripted/other"][model % 2])
             case ("edit", which, words):
                 turn = self._pick_id(await self.harness.messages(self.discussion), which)
-                await self.harness.services.turn_versions.edit_turn(
-                    CALLER, self.discussion, turn, f"Edited {words}"
-                )
+                await self.harness.services.turn_versions.edit_turn(CALLER, self.discussion, turn, f"Edited {words}")
             case ("choose", which, version):
                 turn = self._pick_id(await self.harness.messages(self.discussion), which)
                 there = (
                     await self.harness.services.turn_versions.list_versions(CALLER, self.discussion, turn)
                 ).versions
                 chosen = there[version % len(there)].id
-                await self.harness.services.turn_versions.select_version(
-                    CALLER, self.discussion, turn, chosen
-                )
+                await self.harness.services.turn_versions.select_version(CALLER, self.discussion, turn, chosen)
         await self.record_answers()
 
     def _pick_id(self, messages: Any, number: int) -> str:
@@ -218,9 +212,7 @@ class DiscussionHistory:
 
 
 MODES = ("single", "parallel", "consensus", "debate", "advisors", "directed")
-STEPS = st.tuples(
-    st.sampled_from(["say", "say", "again", "edit", "choose"]), st.integers(0, 20), st.integers(0, 20)
-)
+STEPS = st.tuples(st.sampled_from(["say", "say", "again", "edit", "choose"]), st.integers(0, 20), st.integers(0, 20))
 
 
 @settings(  # one plays up to eight runs

@@ -180,9 +180,7 @@ async def test_busy_sqlite_file_times_out_and_stays_readable(tmp_path: Path) -> 
 async def test_writers_do_not_wait_forever_for_the_write_lock(tmp_path: Path) -> None:
     async with open_migrated_database("sqlite", tmp_path) as database:
         async with database.write() as connection:
-            others = await asyncio.gather(
-                *(add_tenant(database, str(n)) for n in range(9)), return_exceptions=True
-            )
+            others = await asyncio.gather(*(add_tenant(database, str(n)) for n in range(9)), return_exceptions=True)
             assert {type(other) for other in others} == {DatabaseUnavailable}
             await connection.execute(insert(tenant).values(id="one", name="one", created_at=0.0))
         await add_tenant(database, "two")

@@ -34,9 +34,7 @@ class RequestHandler:
     async def handle_request(self, request: object, key: str = "key", tenant: str = ANNA) -> SampleReply:
         async with self._database.write() as connection:
             if (
-                earlier := await reserve_idempotency_key(
-                    self._database, connection, tenant, key, request, SampleReply
-                )
+                earlier := await reserve_idempotency_key(self._database, connection, tenant, key, request, SampleReply)
             ) is not None:
                 return earlier
             await asyncio.sleep(0)
@@ -126,9 +124,7 @@ async def test_slow_request_reserves_key_until_reply_or_release(
     async with database.write() as connection:
         await store_idempotent_reply(connection, ANNA, "slow", SampleReply("tea", 1))
     await release_idempotency_key(database, ANNA, "slow")
-    assert await reserve_key_for_slow_request(database, ANNA, "slow", "tea", SampleReply) == SampleReply(
-        "tea", 1
-    )
+    assert await reserve_key_for_slow_request(database, ANNA, "slow", "tea", SampleReply) == SampleReply("tea", 1)
 
 
 async def test_key_reserved_by_dead_server_can_be_reused(database: Database) -> None:

@@ -74,9 +74,7 @@ async def test_burst_of_one_allows_one_request_at_a_time(database: Database) -> 
     counted = RateLimiter(database)
     assert [await counted.try_acquire("ada", 5, 1) for _ in range(3)] == [None, 12.0, 12.0]
     await advance_time(database, -3600)
-    assert [await counted.try_acquire("ada", 5, 1) for _ in range(2)] == [None, 12.0], (
-        "the clock was set back"
-    )
+    assert [await counted.try_acquire("ada", 5, 1) for _ in range(2)] == [None, 12.0], "the clock was set back"
 
 
 class FakeClock:

@@ -20,7 +20,7 @@ from moot.streaming.lesson_turn import (
 from moot.streaming.reasoning_tags import TextPiece
 from moot.types.actions import Action, get_action_name
 from moot.types.drawing import DrawText, OpenWhiteboard
-from moot.types.modes import LessonRole
+from moot.types.participants import LessonRole
 from moot.whiteboard.state import EMPTY_BOARD, Board, RecordedAction, replay_actions
 from tests.support.whiteboard_strategies import ACTIONS, TEXTS, record_actions
 
@@ -171,9 +171,7 @@ def test_lesson_items_replay_to_board_of_parser(actions: list[Action]) -> None:
     settled_ = [entry.action for entry in record_actions(actions)]
     act, _ = parse_turn(encode_lesson_items(settled_), role="teacher")
     assert (
-        replay_actions(
-            RecordedAction(action=action) for action in parse_lesson_actions(act.lesson_items or "[]")
-        )
+        replay_actions(RecordedAction(action=action) for action in parse_lesson_actions(act.lesson_items or "[]"))
         == act.board
     )
 

@@ -97,9 +97,7 @@ def test_speaker_label_filter_keeps_other_text(text: str) -> None:
         (("Alpha", ":", " ", "y", "es"), ["", "", "", "y", "es"]),
     ],
 )
-def test_speaker_label_filter_emits_text_as_soon_as_label_is_excluded(
-    pieces: tuple[str, ...], told: list[str]
-) -> None:
+def test_speaker_label_filter_emits_text_as_soon_as_label_is_excluded(pieces: tuple[str, ...], told: list[str]) -> None:
     introduction = SpeakerLabelFilter(SPEAKER_NAMES, strict=True)
     assert [introduction.feed(piece) for piece in pieces] == told
 
@@ -149,9 +147,7 @@ def test_leading_label_is_found_and_stripped(text: str, name: str) -> None:
     assert LABELS.strip_label(text) == "yes"
 
 
-@pytest.mark.parametrize(
-    "text", ["Beta says: yes", "Betamax: yes", "Yes, Beta: yes", "beta://yes", "Delta: yes", ""]
-)
+@pytest.mark.parametrize("text", ["Beta says: yes", "Betamax: yes", "Yes, Beta: yes", "beta://yes", "Delta: yes", ""])
 def test_speaker_labels_ignore_text_without_label(text: str) -> None:
     assert LABELS.leading_name(text) is None
     assert LABELS.strip_label(text) == text

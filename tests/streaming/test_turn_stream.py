@@ -235,9 +235,7 @@ async def test_pending_events_are_emitted_when_stop_arrives() -> None:
         ([Done("content_filter")], "error", "content_blocked"),
     ],
 )
-async def test_final_chunks_set_status_and_fault_kind(
-    chunks: list[Chunk], status: str, kind: str | None
-) -> None:
+async def test_final_chunks_set_status_and_fault_kind(chunks: list[Chunk], status: str, kind: str | None) -> None:
     result, _ = await consume_turn(chunk_stream(chunks))
     assert result.status == status
     assert (result.fault.kind if result.fault else None) == kind
@@ -250,9 +248,7 @@ async def test_internal_error_is_not_retryable() -> None:
 
     result, _ = await consume_turn(broken())
     assert (result.status, result.text) == ("error", "so far")
-    assert result.fault == make_fault(
-        "api_error", "An internal error ended this turn (KeyError).", retryable=False
-    )
+    assert result.fault == make_fault("api_error", "An internal error ended this turn (KeyError).", retryable=False)
 
 
 async def test_nul_and_lone_surrogates_are_replaced() -> None:
@@ -262,9 +258,7 @@ async def test_nul_and_lone_surrogates_are_replaced() -> None:
 
 
 async def test_retracted_text_is_emitted_again_as_thought() -> None:
-    result, events = await consume_turn(
-        chunk_stream([Text("pondering")], [Text("</think>Yes.")], [Done("stop")])
-    )
+    result, events = await consume_turn(chunk_stream([Text("pondering")], [Text("</think>Yes.")], [Done("stop")]))
     assert [type(e) for e in events] == [TextDelta, TextRetracted, ThoughtDelta, TextDelta]
     assert (result.text, result.thoughts) == ("Yes.", "pondering")
 

@@ -81,9 +81,7 @@ def _encode_events(events: Sequence[Event], run: str, first: int) -> list[str]:
     return [msgspec.json.encode(event).decode() for event in numbered]
 
 
-async def build_idle_services(
-    database: Database, registry: Registry, settings: Settings | None = None
-) -> Services:
+async def build_idle_services(database: Database, registry: Registry, settings: Settings | None = None) -> Services:
     """Build all parts of a server, none of which does anything by itself."""
     house = Services(settings or UNLIMITED_SETTINGS, database, registry, Encryptor(ENCRYPTION_SECRET))
     house.discussion_service._start = lambda _: None

@@ -25,9 +25,7 @@ from moot.types.events import (
 from tests.support.run_events import HOSTILE_TEXT, run_started, text_delta, turn_ended, turn_started
 
 
-def participant_summary(
-    participant: str, first: str, last: str, *, changed: bool = False
-) -> ParticipantSummary:
+def participant_summary(participant: str, first: str, last: str, *, changed: bool = False) -> ParticipantSummary:
     return ParticipantSummary(
         participant=participant,
         initial_summary=first,
@@ -98,12 +96,8 @@ RUN_STARTED = run_started("a/one", "b/two", "c/three")
 ANALYSIS_EVENTS: tuple[Event, ...] = (
     SummaryMade(basis="s", summary=SUMMARY, model="a/one", usage=Usage(100, 50), cost=0.25),
     LedgerMade(basis="l", ledger=DEBATE_CLAIMS, model="a/one", usage=Usage(100, 60), cost=0.5),
-    BallotCast(
-        basis="b1", participant="alpha", order=(("gamma",),), model="a/one", usage=Usage(30, 5), cost=0.1
-    ),
-    BallotCast(
-        basis="b2", participant="beta", order=(("gamma",),), model="b/two", usage=Usage(30, 5), cost=0.1
-    ),
+    BallotCast(basis="b1", participant="alpha", order=(("gamma",),), model="a/one", usage=Usage(30, 5), cost=0.1),
+    BallotCast(basis="b2", participant="beta", order=(("gamma",),), model="b/two", usage=Usage(30, 5), cost=0.1),
     RankingMade(basis="r", ranking=RANKING),
 )
 HOSTILE_SUMMARY = SummaryMade(
@@ -111,9 +105,7 @@ HOSTILE_SUMMARY = SummaryMade(
     summary=DebateSummary(
         original_prompt="",
         overview=HOSTILE_TEXT,
-        cross_model=TableSummary(
-            agreements=(HOSTILE_TEXT,), disagreements=(), convergence_summary=HOSTILE_TEXT
-        ),
+        cross_model=TableSummary(agreements=(HOSTILE_TEXT,), disagreements=(), convergence_summary=HOSTILE_TEXT),
         per_model=(participant_summary("alpha", HOSTILE_TEXT, HOSTILE_TEXT),),
     ),
 )

@@ -16,9 +16,7 @@ NO = "Keep it whole: nobody has measured what the split would cost."
 PERHAPS = "Wait a quarter: the numbers will tell which way is cheaper."
 STILL_YES = "I keep my position. Split it now, but measure the cost first, as Beta asks."
 STILL_NO = "I keep my position: nobody has measured what the split would cost."
-CHANGED_TO_YES = (
-    "I change my position. Alpha is right that the teams block each other every single week: split it now."
-)
+CHANGED_TO_YES = "I change my position. Alpha is right that the teams block each other every single week: split it now."
 SYNTHESIS_ANSWER = "Split it, beginning with the part that blocks most, and measure the cost as you go."
 
 

@@ -28,9 +28,7 @@ async def run_harness(
         await register_workers(database, WORKER, OTHER_WORKER)
         works = RunHarness(database)
         writing = asyncio.create_task(works.event_writer.write_forever())
-        await (
-            works.run_manager.launch()
-        )  # while it looks for runs to take up, it would find those of the first test
+        await works.run_manager.launch()  # while it looks for runs to take up, it would find those of the first test
         yield works
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)

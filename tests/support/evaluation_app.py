@@ -151,9 +151,7 @@ def rewrite_reply(description: str, change: str = "It asks for more.") -> dict[s
 
 
 @asynccontextmanager
-async def create_evaluation_app(
-    database: Database, settings: Settings | None = None
-) -> AsyncIterator[EvaluationApp]:
+async def create_evaluation_app(database: Database, settings: Settings | None = None) -> AsyncIterator[EvaluationApp]:
     async with create_tenant_api(database, settings) as api:
         cast = QueuedAnswersProvider()
         api.services.registry._providers["scripted"] = cast

@@ -46,16 +46,12 @@ AGENT_SCRIPTS = {
     "mute": Script(answer="[]"),
     "blank": Script(answer=" "),
     "dreamer": Script(answer=lesson_answer(("wb_dance", {}), "I tried to dance.")),
-    "clumsy": Script(
-        answer=lesson_answer(("wb_draw_text", {"x": "far away"}), ("wb_delete", {}), "That went wrong.")
-    ),
+    "clumsy": Script(answer=lesson_answer(("wb_draw_text", {"x": "far away"}), ("wb_delete", {}), "That went wrong.")),
     "idler": Script(answer=lesson_answer(("wb_dance", {}))),
     "fenced": Script(answer=f"Sure, here it is:\n```json\n{DRAWING_ANSWER}\n```\nI hope this helps!"),
     "vain": Script(answer=lesson_answer("Me."), when={DIRECTOR_PROMPT: director_choice("alpha")}),
     "lost": Script(answer=lesson_answer("Where?"), when={DIRECTOR_PROMPT: director_choice("nobody")}),
-    "rambling": Script(
-        answer=lesson_answer("Well."), when={DIRECTOR_PROMPT: "I think that Beta should speak."}
-    ),
+    "rambling": Script(answer=lesson_answer("Well."), when={DIRECTOR_PROMPT: "I think that Beta should speak."}),
     "polite": Script(answer=lesson_answer("After you."), when={DIRECTOR_PROMPT: director_choice("USER")}),
     "done": Script(answer=lesson_answer("That is all."), when={DIRECTOR_PROMPT: director_choice("END")}),
 }

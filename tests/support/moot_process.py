@@ -44,13 +44,9 @@ class MootProcess(ForkedProcess):
             taken, self.stdout = _open_stream(stdout, "rb", theirs)
             told, self.stderr = _open_stream(stderr, "rb", theirs)
             streams = Streams(given, taken, told)
-            super().__init__(
-                arguments, folder, environment, streams, at_terminal=at_terminal, prepare=prepare
-            )
+            super().__init__(arguments, folder, environment, streams, at_terminal=at_terminal, prepare=prepare)
 
-    def communicate(
-        self, stdin_data: bytes | None = None, timeout: float = TIMEOUT_SECONDS
-    ) -> tuple[bytes, bytes]:
+    def communicate(self, stdin_data: bytes | None = None, timeout: float = TIMEOUT_SECONDS) -> tuple[bytes, bytes]:
         """Write words, read to the end, and wait for it; what was read before does not come again."""
         with ThreadPoolExecutor(2) as pool:
             reading = [pool.submit(file.read) if file else None for file in (self.stdout, self.stderr)]

@@ -19,9 +19,7 @@ from tests.support.moot_process import MootCli
 SERVER_TIMEOUT_SECONDS = 120.0
 POLL_SECONDS = 0.02
 RATES = ("messages", "debates", "model_calls")
-UNLIMITED_RATES = "\n[rates]\n" + "".join(
-    f"{name}_a_minute = 1_000_000\n" for name in RATES
-)  # tests do not wait
+UNLIMITED_RATES = "\n[rates]\n" + "".join(f"{name}_a_minute = 1_000_000\n" for name in RATES)  # tests do not wait
 LISTENING_LINE = re.compile(r"moot: listening on (http://\S+);")
 
 
@@ -81,9 +79,7 @@ class MootServer:
         if "MOOT_DATABASE_URL" not in self.moot.environment and not self.data.exists():
             await asyncio.to_thread(write_migrated_database, self.data)
         told = len(self.read_log())
-        self.process = LoggedProcess(
-            self.arguments, self.moot.folder, self.moot.environment, self.log, self.prepare
-        )
+        self.process = LoggedProcess(self.arguments, self.moot.folder, self.moot.environment, self.log, self.prepare)
         self.url = await self._wait_for_address(told)
         ready = await self.get("/readyz")
         assert ready.status == 200, ready
@@ -91,9 +87,7 @@ class MootServer:
     async def _wait_for_address(self, log_offset: int) -> str:
         async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):
             while not (found := LISTENING_LINE.search(self.read_log(), log_offset)):
-                assert self.running_process.poll() is None, (
-                    f"the server ended: {self.read_log()[log_offset:]}"
-                )
+                assert self.running_process.poll() is None, f"the server ended: {self.read_log()[log_offset:]}"
                 await asyncio.sleep(POLL_SECONDS)
         return found[1]
 

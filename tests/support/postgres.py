@@ -194,9 +194,7 @@ def _use_external_server() -> Iterator[str]:
 
 async def _drop_run_databases() -> None:
     admin = await asyncpg.connect(EXTERNAL_SERVER_URL)
-    for row in await admin.fetch(
-        "SELECT datname FROM pg_database WHERE starts_with(datname, $1)", DATABASE_PREFIX
-    ):
+    for row in await admin.fetch("SELECT datname FROM pg_database WHERE starts_with(datname, $1)", DATABASE_PREFIX):
         await admin.execute(f"DROP DATABASE {row['datname']} WITH (FORCE)")
     await admin.close()
 

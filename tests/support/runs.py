@@ -78,9 +78,7 @@ async def prepare_leased_run(database: Database) -> RunLease:
     return await create_leased_run(database, await create_discussion(database))
 
 
-def make_answer(
-    lease: RunLease, content: str = "Round.", *, participant: str = "alpha", round: int = 0
-) -> Message:
+def make_answer(lease: RunLease, content: str = "Round.", *, participant: str = "alpha", round: int = 0) -> Message:
     """What a participant said in a run."""
     return Message(
         id=new_id("msg"),

@@ -164,11 +164,7 @@ def parse_safe_html(markup: str) -> ParsedHtml:
         assert ALLOWED_LINK.fullmatch(node.attributes.get("href", "#msg_1")), node
         assert ALLOWED_STYLE.fullmatch(node.attributes.get("style", "text-align:left")), node
         assert "url(" not in str(
-            {
-                k: v
-                for k, v in node.attributes.items()
-                if k not in {"aria-label", "class", "title", "href", "id"}
-            }
+            {k: v for k, v in node.attributes.items() if k not in {"aria-label", "class", "title", "href", "id"}}
         ), node
     assert all("@import" not in text and "url(" not in text for text in read.texts("style"))
     return read

@@ -144,9 +144,7 @@ class ServerCluster:
         there = [s for s in self.servers if s.process is not None and s.process.poll() is None]
         return [server for server in there if server not in self.paused]
 
-    async def post_until_accepted(
-        self, path: str, body: object, on_server: MootServer | None = None
-    ) -> Reply:
+    async def post_until_accepted(self, path: str, body: object, on_server: MootServer | None = None) -> Reply:
         """Ask one, or whoever is there, until somebody answers; a key makes sure that it is done once."""
         headers = {"Idempotency-Key": f"key-{random.getrandbits(64)}"}
         async with asyncio.timeout(CLUSTER_TIMEOUT_SECONDS):
@@ -191,15 +189,11 @@ class ServerCluster:
 
     async def send_message(self, discussion: str, on_server: MootServer | None = None) -> "RunReader":
         words = {"message": "And then?"}
-        started = (
-            await self.post_until_accepted(f"/api/discussions/{discussion}/messages", words, on_server)
-        ).body
+        started = (await self.post_until_accepted(f"/api/discussions/{discussion}/messages", words, on_server)).body
         return RunReader(self, discussion, started["run"]["id"])
 
     async def continue_discussion(self, discussion: str, turns: int) -> "RunReader":
-        started = (
-            await self.post_until_accepted(f"/api/discussions/{discussion}/continue", {"turns": turns})
-        ).body
+        started = (await self.post_until_accepted(f"/api/discussions/{discussion}/continue", {"turns": turns})).body
         return RunReader(self, discussion, started["run"]["id"])
 
     async def kill_and_restart(self) -> None:
@@ -369,9 +363,7 @@ class RunReader:
                 assert given.finished, answer
             for later in calls:
                 if later.number > number:
-                    assert f"#{number} " in later.prompt, (
-                        f"{model} was asked again after {answer['content']!r}"
-                    )
+                    assert f"#{number} " in later.prompt, f"{model} was asked again after {answer['content']!r}"
 
 
 @contextmanager

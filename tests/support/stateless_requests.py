@@ -40,9 +40,7 @@ def agent_response(agent: str, preview: str = "Yes.", **more: Any) -> dict[str, 
     return {"agentId": agent, "agentName": agent.title(), "contentPreview": preview, **more}
 
 
-def director_state(
-    *responses: dict[str, Any], whiteboard_ledger: tuple[dict[str, Any], ...] = ()
-) -> dict[str, Any]:
+def director_state(*responses: dict[str, Any], whiteboard_ledger: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:
     return {
         "turnCount": len(responses),
         "agentResponses": list(responses),

@@ -118,9 +118,7 @@ class TableHarness:
         self.stop = StopSignal()
         self.steps: list[str] = []
         self.step_results: dict[str, str] = {}  # what every step came to
-        self.recorded_results: dict[
-            str, str
-        ] = {}  # what steps came to before a crash: they are not done again
+        self.recorded_results: dict[str, str] = {}  # what steps came to before a crash: they are not done again
         self._model_errors = refused or {}
         scene = RunContext(run="run_1", discussion="dis_1", plan=plan, revision=revision)
         self.table = RunTable(
@@ -163,9 +161,6 @@ class TableHarness:
     def sent_messages(self) -> list[list[tuple[str, ...]]]:
         """What every call was sent, without system prompts: for each message its role and its texts."""
         return [
-            [
-                (message.role, *(str(getattr(part, "text", part)) for part in message.parts))
-                for message in call.messages
-            ]
+            [(message.role, *(str(getattr(part, "text", part)) for part in message.parts)) for message in call.messages]
             for call in self.provider.requests
         ]

@@ -22,23 +22,17 @@ from tests.support.app_pool import pooled_app_factory
 class TenantApi:
     """The server as one tenant or the other meets it."""
 
-    def __init__(
-        self, services: Services, client: AsyncClient, scripts: Scripts, tokens: dict[str, str]
-    ) -> None:
+    def __init__(self, services: Services, client: AsyncClient, scripts: Scripts, tokens: dict[str, str]) -> None:
         self.services = services
         self._client = client
         self.scripts = scripts
         self._tokens = tokens
 
-    async def call(
-        self, method: str, path: str, body: object = None, tenant: str = ANNA, **query: Any
-    ) -> Response:
+    async def call(self, method: str, path: str, body: object = None, tenant: str = ANNA, **query: Any) -> Response:
         headers = {"Authorization": f"Bearer {self._tokens[tenant]}"}
         return await self._client.request(method, f"/api{path}", json=body, params=query, headers=headers)
 
-    async def call_ok(
-        self, method: str, path: str, body: object = None, tenant: str = ANNA, **query: Any
-    ) -> Any:
+    async def call_ok(self, method: str, path: str, body: object = None, tenant: str = ANNA, **query: Any) -> Any:
         response = await self.call(method, path, body, tenant, **query)
         assert response.is_success, response.text
         return response.json() if response.content else None

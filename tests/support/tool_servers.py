@@ -43,9 +43,7 @@ arguments = '{"text": "one"}'
 START_TIMEOUT_SECONDS = 120.0  # seconds, on a machine that does much else
 
 
-def stdio_toolbox(
-    behaviour: str = "", start_seconds: float = START_TIMEOUT_SECONDS, **environment: str
-) -> McpToolbox:
+def stdio_toolbox(behaviour: str = "", start_seconds: float = START_TIMEOUT_SECONDS, **environment: str) -> McpToolbox:
     connect = partial(
         open_stdio_transport, OTHER_COMMANDS.get(behaviour, (*TOOL_SERVER_COMMAND, behaviour)), environment
     )

@@ -20,9 +20,7 @@ from moot.types.drawing import (
 )
 from moot.whiteboard.state import EMPTY_BOARD, Board, RecordedAction, apply_action, assign_element_id
 
-ELEMENT_IDS = st.sampled_from(
-    ["a", "b", "box", "text-1", "shape-1", "code-1", "code-2", "code-1-2", "x" * 40]
-)
+ELEMENT_IDS = st.sampled_from(["a", "b", "box", "text-1", "shape-1", "code-1", "code-2", "code-1-2", "x" * 40])
 LINE_IDS = st.integers(1, 12).map("L{}".format)
 COORDINATES = st.floats(-2000, 3000)
 SIZES = st.floats(1, 2000)
@@ -77,9 +75,7 @@ DRAWINGS = st.one_of(
         style=st.sampled_from(["solid", "dashed"]),
         points=st.tuples(*[st.sampled_from(["", "arrow", "dot"])] * 2),
     ),
-    st.builds(
-        DrawCode, code=TEXTS | st.just("a\nb\nc\n"), language=TEXTS, file_name=TEXTS, **POSITION_FIELDS
-    ),
+    st.builds(DrawCode, code=TEXTS | st.just("a\nb\nc\n"), language=TEXTS, file_name=TEXTS, **POSITION_FIELDS),
 )
 EDITS = st.builds(
     EditCode,
@@ -99,9 +95,7 @@ ACTIONS: st.SearchStrategy[Action] = st.one_of(
     | st.builds(Laser, element_id=ELEMENT_IDS)
     | st.builds(PlayVideo, element_id=ELEMENT_IDS),
 )
-RECORDED_ACTIONS = st.builds(
-    RecordedAction, participant=st.none() | st.sampled_from(["ada", "ben"]), action=ACTIONS
-)
+RECORDED_ACTIONS = st.builds(RecordedAction, participant=st.none() | st.sampled_from(["ada", "ben"]), action=ACTIONS)
 ACTION_HISTORIES = st.lists(RECORDED_ACTIONS, max_size=12)
 
 

@@ -87,9 +87,7 @@ def test_full_answers_are_printed_in_request_order_at_end() -> None:
 
 
 def test_details_are_printed_after_answer() -> None:
-    picture = render_text(
-        *STARTED_TURNS, turn_ended("alpha", "Round.", details="Because everyone sees everyone.")
-    )
+    picture = render_text(*STARTED_TURNS, turn_ended("alpha", "Round.", details="Because everyone sees everyone."))
     assert picture.index("Round.") < picture.index("Because everyone sees everyone.")
 
 
@@ -213,9 +211,7 @@ class TestColumns:
 
     def test_retracted_text_is_removed(self) -> None:
         assert (
-            follow_column(
-                text_delta("alpha", "Square?"), text_retracted("alpha"), text_delta("alpha", "Round.")
-            ).tail
+            follow_column(text_delta("alpha", "Square?"), text_retracted("alpha"), text_delta("alpha", "Round.")).tail
             == "Round."
         )
 
@@ -233,9 +229,7 @@ def test_narrow_terminal_gives_space_to_active_participants() -> None:
         run_started(*models),
         *(turn_ended(who, "Done.") for who in ("alpha", "beta", "gamma", "delta")),
     ]
-    text = render_text(
-        *events, turn_started("epsilon", "a/4"), text_delta("epsilon", long), width=80, height=24
-    )
+    text = render_text(*events, turn_started("epsilon", "a/4"), text_delta("epsilon", long), width=80, height=24)
     live = text[: text.index("line 29") + 40]
     assert "line 20" in live
     assert len(lines_with(live, "completed")) >= 4
@@ -276,9 +270,7 @@ class TestRounds:
     def test_rounds_are_printed_once_in_order(self) -> None:
         file = StringIO()
         live = LiveColumns(Console(file=file, force_terminal=True, width=100, height=20, highlight=False))
-        live.apply_events(
-            [run_started("a/one", "b/two"), *self.ALPHA_TURN, *self.BETA_TURN, *self.SECOND_ROUND]
-        )
+        live.apply_events([run_started("a/one", "b/two"), *self.ALPHA_TURN, *self.BETA_TURN, *self.SECOND_ROUND])
         live.close()
         assert ESCAPES.sub("", file.getvalue()) == snapshot("""\
 ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ round 1 ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌
@@ -326,9 +318,7 @@ Still round.
 
     def test_failed_turn_is_printed_in_its_position(self) -> None:
         refused = turn_ended("alpha", status="failed", finish=None, error=KEY_REJECTED)
-        written = printed_before_close(
-            run_started("a/one", "b/two"), round_started(0), refused, *self.BETA_TURN
-        )
+        written = printed_before_close(run_started("a/one", "b/two"), round_started(0), refused, *self.BETA_TURN)
         assert written.index(KEY_REJECTED.message) < written.index("Square.")
 
     def test_unfinished_turn_is_printed_at_close(self) -> None:

@@ -42,10 +42,7 @@ def test_later_summary_replaces_earlier_one() -> None:
 
 def test_total_cost_includes_turns_and_analyses() -> None:
     turns = [turn_ended("alpha", "Yes.", cost=0.1), turn_ended("beta", cost=0.01)]
-    assert (
-        collect_results(RUN_STARTED, stage_started("initial"), *turns, *ANALYSIS_EVENTS).total_cost_text
-        == "$1.06"
-    )
+    assert collect_results(RUN_STARTED, stage_started("initial"), *turns, *ANALYSIS_EVENTS).total_cost_text == "$1.06"
 
 
 def test_total_cost_is_unknown_when_one_cost_is_unknown() -> None:

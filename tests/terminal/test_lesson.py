@@ -79,9 +79,7 @@ moot: You speak next. Do you see it?
 
 
 def test_end_is_announced_and_missing_role_is_omitted() -> None:
-    _, err = print_lesson(
-        LESSON_STARTED, speaker_selected("li"), speaker_selected("END", "All 3 turns were taken.")
-    )
+    _, err = print_lesson(LESSON_STARTED, speaker_selected("li"), speaker_selected("END", "All 3 turns were taken."))
     assert err == snapshot("""\
 moot: Li speaks next. So it is.
 moot: The lesson is over. All 3 turns were taken.

@@ -70,9 +70,7 @@ class TestSingleReader:
         assert out.getvalue() == "A table "
 
     def test_details_are_printed_after_answer(self) -> None:
-        out, _ = print_single(
-            text_delta("alpha", "Round."), turn_ended("alpha", "Round.", details="Because.")
-        )
+        out, _ = print_single(text_delta("alpha", "Round."), turn_ended("alpha", "Round.", details="Because."))
         assert out == "Round.\n\nBecause.\n"
 
     def test_failed_turn_prints_nothing_to_stdout(self) -> None:
@@ -114,8 +112,7 @@ class TestSingleReader:
 
     def test_control_characters_are_kept_in_pipe(self) -> None:
         assert (
-            print_single(text_delta("alpha", HOSTILE_TEXT), turn_ended("alpha", HOSTILE_TEXT))[0]
-            == f"{HOSTILE_TEXT}\n"
+            print_single(text_delta("alpha", HOSTILE_TEXT), turn_ended("alpha", HOSTILE_TEXT))[0] == f"{HOSTILE_TEXT}\n"
         )
 
     def test_next_turn_starts_new_paragraph(self) -> None:
@@ -186,10 +183,7 @@ Why.
         assert out == "=== Alpha · z/fallback ===\nRound.\n\n"
 
     def test_deltas_are_not_printed(self) -> None:
-        assert (
-            print_plain(turn_started("alpha"), text_delta("alpha", "Rou"), thought_delta("beta", "Hm."))[0]
-            == ""
-        )
+        assert print_plain(turn_started("alpha"), text_delta("alpha", "Rou"), thought_delta("beta", "Hm."))[0] == ""
 
     def test_notice_names_participant(self) -> None:
         assert print_plain(notice_event("Trying again.", "beta"))[1] == "moot: Beta: Trying again.\n"
@@ -254,8 +248,7 @@ Squ
             turn_ended("alpha", "First."),
         )
         assert out == (
-            "--- round 1 ---\n\n=== Beta · b/two ===\nSecond.\n\n"
-            "--- round 2 ---\n\n=== Alpha · a/one ===\nFirst.\n\n"
+            "--- round 1 ---\n\n=== Beta · b/two ===\nSecond.\n\n--- round 2 ---\n\n=== Alpha · a/one ===\nFirst.\n\n"
         )
 
     def test_notice_names_participant_in_later_rounds(self) -> None:
@@ -311,9 +304,7 @@ alpha, together.
         assert "Cost" not in out
 
     def test_stopped_slow_turn_prints_reason(self) -> None:
-        late = turn_ended(
-            "beta", "Squ", status="stopped", finish=None, error=make_fault("timeout", "It was too slow.")
-        )
+        late = turn_ended("beta", "Squ", status="stopped", finish=None, error=make_fault("timeout", "It was too slow."))
         out, _ = print_plain(stage_started("initial"), late)
         assert "Squ\n[stopped: It was too slow.]\n" in out
 
@@ -382,9 +373,7 @@ def test_ending_text_describes_incomplete_turn(turn: TurnEnded, words: str, in_b
 def test_control_characters_in_errors_and_notices_are_removed() -> None:
     steering = make_fault("api_error", "x failed: \x1b]0;title\x07\x1b[2J.")
     out, err = FakeTerminal(), FakeTerminal()
-    SingleReader(out, err)(
-        [notice_event("\x1b[2J", "alpha"), turn_ended("alpha", status="failed", error=steering)]
-    )
+    SingleReader(out, err)([notice_event("\x1b[2J", "alpha"), turn_ended("alpha", status="failed", error=steering)])
     PlainReader(out, err)([run_started("a/one", "b/two"), notice_event("\x1b[2J", "alpha")])
     assert "\x1b" not in out.getvalue() + err.getvalue()
 

@@ -13,9 +13,7 @@ def test_usage_lines_have_one_line_per_participant() -> None:
         turn_ended("alpha", cost=0.0123),
         turn_ended("beta", model="b/two", cost=None, usage=Usage(5, 7, estimated=True)),
         turn_ended("gamma", model="c/three", cost=0.0, usage=Usage(100, 50, reasoning=40, cached=80)),
-        turn_ended(
-            "delta", model="d/four", status="failed", error=KEY_REJECTED, usage=Usage(), first_token=None
-        ),
+        turn_ended("delta", model="d/four", status="failed", error=KEY_REJECTED, usage=Usage(), first_token=None),
         turn_ended("epsilon", model="e/five", cost=120.0),
     ]
     assert usage_lines(make_participants(("a/one",) * 5), turns) == snapshot(
@@ -57,9 +55,7 @@ def test_usage_lines_group_analyses_by_purpose_and_end_with_total() -> None:
     gate = Agreed(basis="g", agree=False, reason="No.", model="a/one", usage=Usage(9, 1), cost=0.05)
     found = [gate, *(one for one in ANALYSIS_EVENTS if isinstance(one, ANALYSIS_RESULTS))]
     turns = [turn_ended("alpha", cost=0.1), turn_ended("beta", model="b/two", cost=0.2)]
-    *_, gated, summary, ledger, ranking, everything = usage_lines(
-        make_participants(("a/one", "b/two")), turns, found
-    )
+    *_, gated, summary, ledger, ranking, everything = usage_lines(make_participants(("a/one", "b/two")), turns, found)
     assert [gated, summary, ledger, ranking, everything] == snapshot(
         [
             "Gate · a/one: 9 in, 1 out, $0.05",

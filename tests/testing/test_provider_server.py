@@ -21,9 +21,7 @@ async def test_fake_provider_server_rejects_invalid_requests(provider_server: Pr
         for body in (b"not json", b"{}", b"[]", b'{"model": "echo", "messages": 7}'):
             async with session.post(f"{provider_server.url}/v1/chat/completions", data=body) as response:
                 assert response.status == 400
-        async with session.post(
-            f"{provider_server.url}/v1/messages", json={"model": "x", "messages": []}
-        ) as response:
+        async with session.post(f"{provider_server.url}/v1/messages", json={"model": "x", "messages": []}) as response:
             assert response.status == 404
 
 
@@ -36,6 +34,4 @@ async def test_fake_provider_server_serves_custom_scripts() -> None:
 
 
 async def test_paced_answer_equals_sample_answer(provider_server: ProviderServerSetup) -> None:
-    assert (
-        await run_provider_turn(provider_server.create_provider("openai"), "steady")
-    ).result.text == SAMPLE_ANSWER
+    assert (await run_provider_turn(provider_server.create_provider("openai"), "steady")).result.text == SAMPLE_ANSWER

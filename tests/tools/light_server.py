@@ -83,9 +83,7 @@ def handle_request(behaviour: str, method: str, parameters: dict[str, Any]) -> d
             about = {"name": "test", "version": "1"}
             result = {"protocolVersion": PROTOCOL_VERSION, "capabilities": {"tools": {}}, "serverInfo": about}
         case "tools/list":
-            result = (
-                None if behaviour == "mute" else {"tools": [describe_tool(tool) for tool in TOOLS.values()]}
-            )
+            result = None if behaviour == "mute" else {"tools": [describe_tool(tool) for tool in TOOLS.values()]}
         case "tools/call":
             result = call_tool(parameters["name"], parameters.get("arguments") or {})
         case _:

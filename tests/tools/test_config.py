@@ -12,9 +12,7 @@ def test_tool_is_trusted_by_name_or_by_server_setting() -> None:
 
 
 async def test_configured_command_lists_tools() -> None:
-    box = await create_configured_toolbox(
-        "test", ServerConfig(command=TOOL_SERVER_COMMAND, env=("MISSING",)), {}
-    )
+    box = await create_configured_toolbox("test", ServerConfig(command=TOOL_SERVER_COMMAND, env=("MISSING",)), {})
     assert "write_down" in [info.name for info in await box.list_tools()]
     await box.aclose()
 

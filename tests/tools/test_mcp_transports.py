@@ -110,17 +110,13 @@ async def test_unreachable_http_server_is_unavailable() -> None:
         pass
     box = http_toolbox(f"{url}/mcp")
     port = url.rpartition(":")[2]
-    words = (
-        rf"The tool server test cannot be reached: there is no connection to 127\.0\.0\.1, port {port}: .+\.$"
-    )
+    words = rf"The tool server test cannot be reached: there is no connection to 127\.0\.0\.1, port {port}: .+\.$"
     with pytest.raises(FeatureUnavailable, match=words):
         await box.list_tools()
     await box.aclose()
 
 
-async def test_stdio_server_gets_only_configured_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_stdio_server_gets_only_configured_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NOTES", str(tmp_path / "ours"))
     box = stdio_toolbox()
     await box.call_tool("write_down", {"text": "one"})
@@ -143,9 +139,7 @@ async def test_stderr_of_server_that_dies_at_start_is_logged_without_secrets(
 ) -> None:
     dies = "import os, sys; sys.exit('No such notes.\\n\\nI was given ' + os.environ['KEY'] + chr(27))"
     given = {"KEY": "canary-0123456789"}
-    box = McpToolbox(
-        "test", lambda: open_stdio_transport([sys.executable, "-c", dies], given), [*given.values()]
-    )
+    box = McpToolbox("test", lambda: open_stdio_transport([sys.executable, "-c", dies], given), [*given.values()])
     with pytest.raises(FeatureUnavailable) as refused:
         await box.list_tools()
     await box.aclose()

@@ -47,9 +47,7 @@ LOOK_UP = ToolInfo(
 
 @pytest.fixture(params=TOOLBOX_KINDS)
 async def case(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[ToolboxCase]:
-    found = ToolboxCase(
-        FakeToolbox(FakeTool(LOOK_UP, _look_up)), "look_up", {"word": "moot"}, "moot: a meeting"
-    )
+    found = ToolboxCase(FakeToolbox(FakeTool(LOOK_UP, _look_up)), "look_up", {"word": "moot"}, "moot: a meeting")
     async with AsyncExitStack() as stack:
         match request.param:
             case "own":

@@ -50,9 +50,7 @@ def render_sample(transcript_format: TranscriptFormat, *, page_size: int) -> str
 @pytest.mark.parametrize("form", FORMATS)
 def test_transcript_does_not_depend_on_page_size(form: type[TranscriptFormat]) -> None:
     assert (
-        render_sample(form(), page_size=1)
-        == render_sample(form(), page_size=3)
-        == render_sample(form(), page_size=100)
+        render_sample(form(), page_size=1) == render_sample(form(), page_size=3) == render_sample(form(), page_size=100)
     )
 
 
@@ -196,15 +194,11 @@ class RevisedDebate:
 
     async def list_messages(self) -> list[Message]:
         """Return all that the discussion lists."""
-        return list(
-            await self.app.services.discussions.list_messages(self.discussion_id, include_hidden=False)
-        )
+        return list(await self.app.services.discussions.list_messages(self.discussion_id, include_hidden=False))
 
     async def edit_turn(self, position: int, content: str) -> None:
         turn = (await self.list_messages())[position].id
-        await self.app.call_ok(
-            "PATCH", f"/api/discussions/{self.discussion_id}/turns/{turn}", {"content": content}
-        )
+        await self.app.call_ok("PATCH", f"/api/discussions/{self.discussion_id}/turns/{turn}", {"content": content})
 
     async def retry_lane(self, participant: str) -> None:
         """Let somebody try again in the first run, and answer this time."""

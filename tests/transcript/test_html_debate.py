@@ -34,9 +34,7 @@ def test_ranking_position_changes_and_claims_have_quotes() -> None:
         "1.Gamma2 points in 2 votes2.Alpha0.5 points in 1 vote2.Beta1 point in 2 votes"
     ]
     (flips,) = shown.texts("ul", "flips")
-    assert flips.startswith(
-        "Gamma went from “Wait.” to “Split.” after an argument of Alpha I change my position."
-    )
+    assert flips.startswith("Gamma went from “Wait.” to “Split.” after an argument of Alpha I change my position.")
     assert flips.endswith("Beta went from “Keep” to “Wait” Wait!")
     assert shown.texts("ol", "claims")[0].startswith("The teams block each other.for Alpha they block")
     assert shown.texts("span", "minority") == ["minority"]
@@ -48,9 +46,7 @@ def test_missing_answers_are_listed_with_error() -> None:
 
 
 def test_run_without_results_has_only_usage() -> None:
-    shown = parse_report_html(
-        replace(LESSON_REPORT, decisions=(), agreed=None, status="completed", unpriced=0)
-    )
+    shown = parse_report_html(replace(LESSON_REPORT, decisions=(), agreed=None, status="completed", unpriced=0))
     assert [node.name for node in shown.nodes] == ["section", "p"]
     assert shown.texts("p") == ["5,000 tokens in, 600 out, $0.25"]
 

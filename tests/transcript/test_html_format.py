@@ -120,9 +120,7 @@ def test_own_colour_is_used_when_valid(own: str, shown: str) -> None:
 
 def test_quote_links_to_its_message() -> None:
     page = HtmlFormat()
-    read = ParsedHtml(
-        page.render_start(DISCUSSION) + page.render_report(REPORT) + page.render_end(EMPTY_BOARD)
-    )
+    read = ParsedHtml(page.render_start(DISCUSSION) + page.render_report(REPORT) + page.render_end(EMPTY_BOARD))
     assert {node.attributes["href"] for node in read.nodes if node.name == "a"} == {"#msg_1"}
 
 
@@ -158,9 +156,7 @@ def test_lesson_shows_decisions_and_ending() -> None:
 
 def test_rounds_have_headings() -> None:
     page = HtmlFormat()
-    rounds = [
-        participant_message(place, "So.", "round", round=number) for number in (0, 1) for place in (0, 1)
-    ]
+    rounds = [participant_message(place, "So.", "round", round=number) for number in (0, 1) for place in (0, 1)]
     text = page.render_start(DISCUSSION) + page.render_turns(
         single_version_turns([user_message(), *rounds, participant_message(0, "So.", "answer")]), {}
     )

@@ -23,8 +23,7 @@ def test_speaker_label_always_has_name() -> None:
 
 def test_stage_label_is_none_for_single_answers() -> None:
     stages = [
-        stage_label(participant_message(0, "So.", name, round=1))
-        for name in ("initial", "round", "answer", "turn")
+        stage_label(participant_message(0, "So.", name, round=1)) for name in ("initial", "round", "answer", "turn")
     ]
     assert stages == ["First answers", "Round 2", None, None]
 
@@ -38,14 +37,11 @@ def test_recipients_label_is_only_for_user_messages() -> None:
 def test_usage_labels_omit_unknown_values() -> None:
     assert usage_labels(MESSAGES[1]) == ["1,200 tokens in, 34 out", "$0.0123", "1.5 s"]
     assert usage_labels(participant_message(0, "", usage=Usage(), cost=None, latency=None)) == []
-    assert usage_labels(
-        participant_message(0, "", usage=Usage(3, 4, estimated=True), cost=0.0, latency=None)
-    ) == ["about 3 tokens in, 4 out"]
+    assert usage_labels(participant_message(0, "", usage=Usage(3, 4, estimated=True), cost=0.0, latency=None)) == [
+        "about 3 tokens in, 4 out"
+    ]
     assert total_usage_text(Usage(1, 2), 0.5, 0) == "1 tokens in, 2 out, $0.50"
-    assert (
-        total_usage_text(Usage(1, 2), 0.5, 3)
-        == "1 tokens in, 2 out, $0.50, and 3 calls whose price is not known"
-    )
+    assert total_usage_text(Usage(1, 2), 0.5, 3) == "1 tokens in, 2 out, $0.50, and 3 calls whose price is not known"
 
 
 def test_error_text_describes_failed_or_stopped_message() -> None:

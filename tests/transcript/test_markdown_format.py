@@ -204,9 +204,7 @@ def test_results_are_escaped_at_line_start() -> None:
         ("- Three", r"\- Three"),
         ("4 four", "4 four"),
     ):
-        told = MarkdownFormat().render_report(
-            replace(REPORT, summary=replace(REPORT.summary, overview=words))
-        )
+        told = MarkdownFormat().render_report(replace(REPORT, summary=replace(REPORT.summary, overview=words)))
         assert told.splitlines()[2] == line
 
 

@@ -32,9 +32,7 @@ play_video {elementId}: Play a video that is on the slide.\
 
 
 def test_describe_actions_lists_only_whiteboard_for_non_teachers() -> None:
-    assert [line.split(" ")[0] for line in describe_actions("student").splitlines()] == list(
-        WHITEBOARD_ACTIONS
-    )
+    assert [line.split(" ")[0] for line in describe_actions("student").splitlines()] == list(WHITEBOARD_ACTIONS)
     assert describe_actions(None) == describe_actions("student") == describe_actions("assistant")
 
 

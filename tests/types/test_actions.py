@@ -22,7 +22,7 @@ from moot.types.drawing import (
     OpenWhiteboard,
 )
 from moot.types.errors import InvalidAction
-from moot.types.modes import LessonRole
+from moot.types.participants import LessonRole
 from tests.support.whiteboard_strategies import ACTIONS
 
 POSITION = {"x": 10, "y": 20}
@@ -45,19 +45,12 @@ def test_action_types_are_complete() -> None:
 
 def test_actions_for_role_allow_everything_only_to_teachers() -> None:
     assert set(actions_for_role("teacher")) == ALL_ACTIONS
-    assert (
-        actions_for_role("student")
-        == actions_for_role("assistant")
-        == actions_for_role(None)
-        == WHITEBOARD_ACTIONS
-    )
+    assert actions_for_role("student") == actions_for_role("assistant") == actions_for_role(None) == WHITEBOARD_ACTIONS
     assert ALL_ACTIONS - set(WHITEBOARD_ACTIONS) == {"spotlight", "laser", "play_video"}
 
 
 def test_parse_action_reads_name_and_params() -> None:
-    assert parse_action("wb_draw_text", {"content": "Hi", **POSITION}, None) == DrawText(
-        content="Hi", x=10, y=20
-    )
+    assert parse_action("wb_draw_text", {"content": "Hi", **POSITION}, None) == DrawText(content="Hi", x=10, y=20)
     assert parse_action("play_video", {"elementId": "v1"}, "teacher") == PlayVideo(element_id="v1")
 
 
@@ -157,9 +150,7 @@ def test_parse_action_rejects_teacher_action_for_other_roles() -> None:
         ),
     ],
 )
-def test_parse_action_rejects_invalid_params_with_field_and_reason(
-    name: str, params: object, why: str
-) -> None:
+def test_parse_action_rejects_invalid_params_with_field_and_reason(name: str, params: object, why: str) -> None:
     assert rejection_message(name, params) == why
 
 

@@ -1,6 +1,7 @@
 import msgspec
 
-from moot.types.debate import DebateOptions, DebateSummary, ParticipantSummary, TableSummary
+from moot.types.debate import DebateSummary, ParticipantSummary, TableSummary
+from moot.types.modes import DebateOptions
 
 
 def test_debate_summary_json_has_documented_field_names() -> None:

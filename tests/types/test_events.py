@@ -92,20 +92,14 @@ RANKING = Ranking(
 )
 decode_event = msgspec.json.Decoder(Event).decode
 SAMPLE_EVENTS: tuple[Event, ...] = (
-    RunStarted(
-        participants=make_participants(("scripted/echo", "scripted/echo")), run="run_1", seq=1, at=0.5
-    ),
+    RunStarted(participants=make_participants(("scripted/echo", "scripted/echo")), run="run_1", seq=1, at=0.5),
     StageStarted(stage="answer"),
     TurnStarted(participant="alpha", stage="answer", round=0, attempt=1, model="scripted/echo"),
     TextDelta(participant="alpha", stage="answer", round=0, text="Round."),
     ThoughtDelta(participant="alpha", stage="answer", round=0, text="Square?"),
     TextRetracted(participant="alpha", stage="answer", round=0),
-    ToolCalled(
-        participant="alpha", stage="answer", round=0, call_id="call_1", name="look_up", arguments="{}"
-    ),
-    ApprovalWanted(
-        participant="alpha", stage="answer", round=0, call_id="call_1", name="notes/write", seconds=600.0
-    ),
+    ToolCalled(participant="alpha", stage="answer", round=0, call_id="call_1", name="look_up", arguments="{}"),
+    ApprovalWanted(participant="alpha", stage="answer", round=0, call_id="call_1", name="notes/write", seconds=600.0),
     ApprovalGiven(participant="alpha", stage="answer", round=0, call_id="call_1", answer="always"),
     ToolReturned(
         participant="alpha",

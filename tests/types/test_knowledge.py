@@ -74,7 +74,5 @@ def test_invalid_extracted_pattern_is_rejected_by_field(field: str, changed: dic
 def test_discussion_summary_is_up_to_date_while_it_covers_four_fifths_of_messages(
     covered: int, now: int, covers: bool
 ) -> None:
-    recap = DiscussionSummary(
-        id="r", discussion="d", points=(), messages=covered, model="a/b", created_at=0.0
-    )
+    recap = DiscussionSummary(id="r", discussion="d", points=(), messages=covered, model="a/b", created_at=0.0)
     assert recap.is_up_to_date(now) == covers

@@ -19,10 +19,7 @@ def test_make_participants_gives_unique_names_and_ids() -> None:
 
 
 def test_participant_ids_are_url_safe() -> None:
-    assert all(
-        p.id.replace("-", "").isalnum() and p.id.isascii()
-        for p in make_participants(("scripted/echo",) * 100)
-    )
+    assert all(p.id.replace("-", "").isalnum() and p.id.isascii() for p in make_participants(("scripted/echo",) * 100))
 
 
 def test_make_participants_allows_same_model_twice() -> None:

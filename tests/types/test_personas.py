@@ -69,9 +69,7 @@ def test_proposal_fits_persona_draft() -> None:
     assert msgspec.convert(msgspec.to_builtins(draft), PersonaDraft) == draft
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"category": "friend"}, {"name": ""}, {"description": ""}, {"name": "x" * 61}]
-)
+@pytest.mark.parametrize("wrong", [{"category": "friend"}, {"name": ""}, {"description": ""}, {"name": "x" * 61}])
 def test_invalid_proposal_is_rejected(wrong: dict[str, str]) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(HYPATIA | wrong, Proposal)

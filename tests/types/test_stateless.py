@@ -51,9 +51,7 @@ def test_stateless_events_have_documented_fields() -> None:
         Thinking(stage="director"),
         Thinking(stage="agent_loading", agent_id="mira"),
         AgentStart(message_id="m", agent_id="mira", agent_name="Mira"),
-        AgentStart(
-            message_id="m", agent_id="mira", agent_name="Mira", agent_avatar="owl", agent_color="#4a7c59"
-        ),
+        AgentStart(message_id="m", agent_id="mira", agent_name="Mira", agent_avatar="owl", agent_color="#4a7c59"),
         TextEvent(content="Yes.", message_id="m"),
         ActionEvent(action_id="a", action_name="wb_open", params={}, agent_id="mira", message_id="m"),
         DroppedEvent(action_name="fly", reason="There is no action 'fly'.", agent_id="mira", message_id="m"),
@@ -166,9 +164,7 @@ def test_director_state_survives_round_trip() -> None:
 
 
 def test_chat_request_ignores_unknown_fields() -> None:
-    assert (
-        parse_request(storeState={"stage": {"id": 1}, "language": "de"}, more=1).store_state.language == "de"
-    )
+    assert parse_request(storeState={"stage": {"id": 1}, "language": "de"}, more=1).store_state.language == "de"
 
 
 @pytest.mark.parametrize("missing", ["messages", "storeState", "config", "model"])

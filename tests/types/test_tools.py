@@ -6,9 +6,7 @@ from moot.types.tools import ServerName, ToolName, is_server_name, truncate_with
 
 def test_truncate_with_note_adds_original_length() -> None:
     assert truncate_with_note("short", 5) == "short"
-    assert truncate_with_note("x" * 1000, 10).startswith(
-        "x" * 10 + "\n[Cut here: this was 1,000 characters long"
-    )
+    assert truncate_with_note("x" * 1000, 10).startswith("x" * 10 + "\n[Cut here: this was 1,000 characters long")
 
 
 @pytest.mark.parametrize("name", ["moot", "my-files_2", "0"])

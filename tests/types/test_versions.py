@@ -46,9 +46,7 @@ REGENERATED = replace(
 EDITED = replace(
     FIRST, id="msg_3", run=None, content="Three.", number=11, usage=None, version_of="msg_1", created_at=3.0
 )
-RESELECTED = replace(
-    FIRST, id="msg_4", run=None, number=12, version_of="msg_1", copy_of="msg_1", created_at=4.0
-)
+RESELECTED = replace(FIRST, id="msg_4", run=None, number=12, version_of="msg_1", copy_of="msg_1", created_at=4.0)
 
 
 def test_message_with_one_version_is_unchanged() -> None:
@@ -111,9 +109,7 @@ def test_versions_of_missing_message_are_omitted() -> None:
 
 @given(st.permutations([FIRST, REGENERATED, EDITED, RESELECTED]))
 def test_current_versions_do_not_depend_on_row_order(rows: list[Message]) -> None:
-    assert current_versions(rows) == (
-        current_version(valid_versions([FIRST, REGENERATED, EDITED, RESELECTED])),
-    )
+    assert current_versions(rows) == (current_version(valid_versions([FIRST, REGENERATED, EDITED, RESELECTED])),)
 
 
 def test_turn_with_versions_has_all_other_versions() -> None:

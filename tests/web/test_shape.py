@@ -6,9 +6,7 @@ import pytest
 
 from tests.support.node import WEB_FOLDER
 
-COMPONENTS = sorted(
-    path.relative_to(WEB_FOLDER).as_posix() for path in (WEB_FOLDER / "src").rglob("*.svelte")
-)
+COMPONENTS = sorted(path.relative_to(WEB_FOLDER).as_posix() for path in (WEB_FOLDER / "src").rglob("*.svelte"))
 SOURCES = sorted(
     path.relative_to(WEB_FOLDER).as_posix()
     for folder in ("src", "tests")

@@ -38,10 +38,7 @@ def test_insertion_goes_outside_of_selected_lines() -> None:
 
 def test_find_edit_problem_returns_none_for_valid_edit() -> None:
     assert (
-        find_edit_problem(
-            create_listing("a"), EditCode(element_id="c", operation="delete_lines", line_id="L1")
-        )
-        is None
+        find_edit_problem(create_listing("a"), EditCode(element_id="c", operation="delete_lines", line_id="L1")) is None
     )
 
 

@@ -21,9 +21,7 @@ def make_shape(x: float, y: float, width: float = 100, height: float = 50) -> Dr
 def test_tidy_board_has_no_layout_problems() -> None:
     assert (
         find_layout_problems(
-            make_board(
-                make_text(0, 0), make_shape(200, 0), DrawLine(start_x=100, start_y=25, end_x=200, end_y=25)
-            )
+            make_board(make_text(0, 0), make_shape(200, 0), DrawLine(start_x=100, start_y=25, end_x=200, end_y=25))
         )
         == ()
     )
@@ -55,10 +53,7 @@ def test_line_through_box_is_reported() -> None:
 
 def test_line_touching_box_is_allowed() -> None:
     assert (
-        find_layout_problems(
-            make_board(DrawLine(start_x=0, start_y=25, end_x=104, end_y=25), make_shape(100, 0))
-        )
-        == ()
+        find_layout_problems(make_board(DrawLine(start_x=0, start_y=25, end_x=104, end_y=25), make_shape(100, 0))) == ()
     )
 
 

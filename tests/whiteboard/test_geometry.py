@@ -28,8 +28,6 @@ def test_bounding_box_of_line_spans_its_ends() -> None:
     assert bounding_box(DrawText(content="a", x=1, y=2, width=3, height=4)) == Box(1, 2, 3, 4)
 
 
-@pytest.mark.parametrize(
-    ("part", "there"), [(0.0, (50, 10)), (0.25, (90, 50)), (0.5, (50, 90)), (0.75, (10, 50))]
-)
+@pytest.mark.parametrize(("part", "there"), [(0.0, (50, 10)), (0.25, (90, 50)), (0.5, (50, 90)), (0.75, (10, 50))])
 def test_point_on_circle_starts_at_top_and_goes_clockwise(part: float, there: tuple[int, int]) -> None:
     assert point_on_circle(Point(50, 50), 40, part) == pytest.approx(there)

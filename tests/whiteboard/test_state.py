@@ -97,11 +97,7 @@ EVENT_LOGS = st.lists(
     st.sampled_from(
         [
             *(turn_started(seat) for seat in (FIRST_TURN, SECOND_TURN)),
-            *(
-                action_taken(seat, draw_text("a", id))
-                for seat in (FIRST_TURN, SECOND_TURN)
-                for id in ("a", "b")
-            ),
+            *(action_taken(seat, draw_text("a", id)) for seat in (FIRST_TURN, SECOND_TURN) for id in ("a", "b")),
             turn_ended(FIRST_TURN),
             turn_ended(SECOND_TURN, status="failed"),
             RunEnded(status="completed"),
@@ -113,9 +109,7 @@ EVENT_LOGS = st.lists(
 
 @given(EVENT_LOGS)
 def test_board_actions_depend_only_on_board_event_types(log: list[Event]) -> None:
-    assert board_actions(log) == board_actions(
-        [event for event in log if isinstance(event, BOARD_EVENT_TYPES)]
-    )
+    assert board_actions(log) == board_actions([event for event in log if isinstance(event, BOARD_EVENT_TYPES)])
 
 
 TEXT_DRAWING = DrawText(content="Hello", x=10, y=10)
@@ -165,9 +159,10 @@ def test_element_ids_are_numbered_by_kind() -> None:
 
 
 def test_element_number_is_not_reused_while_later_one_exists() -> None:
-    assert element_ids(
-        make_board(TEXT_DRAWING, TEXT_DRAWING, DeleteElement(element_id="text-1"), TEXT_DRAWING)
-    ) == ["text-2", "text-3"]
+    assert element_ids(make_board(TEXT_DRAWING, TEXT_DRAWING, DeleteElement(element_id="text-1"), TEXT_DRAWING)) == [
+        "text-2",
+        "text-3",
+    ]
 
 
 def test_duplicate_element_id_gets_suffix() -> None:
@@ -222,9 +217,7 @@ def test_code_is_edited_by_line_ids(change: EditCode, left: list[tuple[str, str]
 
 
 def test_id_of_deleted_line_is_not_reused() -> None:
-    board = make_board(
-        CODE_DRAWING, edit_code("delete_lines", "L3"), edit_code("insert_after", "L2", content="new")
-    )
+    board = make_board(CODE_DRAWING, edit_code("delete_lines", "L3"), edit_code("insert_after", "L2", content="new"))
     assert code_lines(board) == [("L1", "a"), ("L2", "b"), ("L4", "new")]
 
 
@@ -264,8 +257,7 @@ def test_find_action_problem_returns_none_for_valid_actions() -> None:
 def test_full_board_rejects_new_elements() -> None:
     full = make_board(*[TEXT_DRAWING] * MAX_ELEMENTS)
     assert (
-        find_action_problem(full, TEXT_DRAWING)
-        == "The whiteboard is full with 100 elements. Delete some, or clear it."
+        find_action_problem(full, TEXT_DRAWING) == "The whiteboard is full with 100 elements. Delete some, or clear it."
     )
     assert apply_action(full, TEXT_DRAWING) == full
 

@@ -40,7 +40,7 @@ test("a call that failed, and one whose turn ended without a result, say so", ()
 
 test("a call that a person refused is refused, and did not fail", () => {
   const [refused] = turnOf(...ASKED, returns("alpha", "c1", REFUSED, true)).calls;
-  assert.equal(describeCallStatus(refused!, true), "refused");
+  assert.equal(describeCallStatus(refused!, true), "denied");
 });
 
 test("a call stands where it was made, the same live and as it is read later", () => {
@@ -71,7 +71,7 @@ test("somebody waits for an answer until one comes from anywhere, or the turn en
 
 test("what is asked is said aloud", () => {
   const open = heard(...ASKED, asks("alpha", "c1"));
-  const said = "Alpha asks whether it may call words/write_down. Alpha is speaking.";
+  const said = "Alpha needs approval to call words/write_down. Alpha is speaking.";
   assert.equal(runAnnouncement(open.runs.at(-1), DISCUSSION), said);
 });
 

@@ -18,14 +18,14 @@ test("a missing key leads to the keys, and what may pass by itself to another tr
 });
 
 test("what to do is said once", () => {
-  assert.equal(describeFault(fault("timeout")).advice, "Try again, or ask a faster model.");
+  assert.equal(describeFault(fault("timeout")).advice, "Retry, or use a faster model.");
   assert.equal(describeFault(fault("timeout", "Late. Try again.")).advice, "");
   assert.equal(describeFault(fault("rate_limit", "Slow down.", 12.2)).advice, "It asks to wait 13 s.");
   assert.equal(describeFault(fault("rate_limit", "Slow down.", 600)).advice, "It asks to wait 10 minutes.");
 });
 
 test("a failure without a fault still says something", () => {
-  assert.equal(describeFault(null).words, "It gave no answer.");
+  assert.equal(describeFault(null).words, "The model gave no answer.");
 });
 
 const part = (origin: PromptPartView["origin"], tokens: number, text = "words"): PromptPartView => ({

@@ -38,7 +38,7 @@ test("what cannot be attached is said in words", () => {
   assert.match(rejectionReason(file("a.txt", "text/plain", 0)) ?? "", /empty/);
   assert.equal(
     rejectionReason(file("a.txt", "text/plain", MAX_FILE_BYTES + 1024 * 1024)),
-    "a.txt has 21 MB; 20 MB are the most.",
+    "a.txt has 21 MB. The maximum is 20 MB.",
   );
 });
 

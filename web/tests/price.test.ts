@@ -27,5 +27,5 @@ test("what goes beyond the budget or the cap is said", () => {
     explainExcess(estimate(1, [], 0), 5),
     "That is more than what is left of your budget this week.",
   );
-  assert.equal(explainExcess(estimate(1), 0.1), "That is more than the $0.10 that you set as its limit.");
+  assert.equal(explainExcess(estimate(1), 0.1), "That is more than the $0.10 that you set as the limit.");
 });

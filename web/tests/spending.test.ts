@@ -82,10 +82,10 @@ test("the greatest comes first by what is looked at", () => {
 
 test("rows are named in words", () => {
   assert.equal(rowLabel(spent("2026-03-01"), "day"), "Mar 1");
-  assert.equal(rowLabel(spent("gate"), "purpose"), "Checks whether the table agrees");
+  assert.equal(rowLabel(spent("gate"), "purpose"), "Agreement checks");
   assert.equal(rowLabel(spent("dis_1", { title: "Tables" }), "discussion"), "Tables");
   assert.equal(rowLabel(spent("dis_1"), "discussion"), "A deleted discussion");
-  assert.equal(rowLabel(spent(null), "discussion"), "Outside of discussions");
+  assert.equal(rowLabel(spent(null), "discussion"), "Outside discussions");
   assert.equal(rowLabel(spent("openai/gpt"), "model"), "openai/gpt");
 });
 

@@ -1,1 +1,1 @@
-"""The composition root and the life of a process: services, logging, event loop, database lock."""
+"""Composition root and process lifecycle: services, logging, event loop, database lock."""

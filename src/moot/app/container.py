@@ -1,4 +1,4 @@
-"""The composition root of `moot serve`: everything is built here, from the settings, and owned until the end."""
+"""Composition root of `moot serve`: builds all services from the settings and owns their lifecycle."""
 
 import asyncio
 import contextlib
@@ -93,10 +93,10 @@ from moot.transcript.export import TranscriptExporter
 from moot.types.discussions import Message
 from moot.types.errors import BadSettings
 
-GC_THRESHOLDS = (10_000, 10, 10)  # and not after 700 new objects, as is usual
-FENCED_EXIT_CODE = 3  # the exit code of a worker that was taken over
+GC_THRESHOLDS = (10_000, 10, 10)  # Python's default of 700 objects costs a tenth of the CPU while streaming
+FENCED_EXIT_CODE = 3  # of a worker whose runs another worker took over
 log = logging.getLogger(__name__)
-ROUTE_DEPENDENCIES = (  # the names by which route handlers ask for a service
+ROUTE_DEPENDENCIES = (  # parameter names by which route handlers request a service
     "accounts",
     "approvals",
     "attachments",
@@ -150,7 +150,7 @@ ROUTE_DEPENDENCIES = (  # the names by which route handlers ask for a service
 
 
 class Services:
-    """All parts of a server, put together; `settled` gives them life."""
+    """All services of one server process. `lifespan` starts their background tasks."""
 
     def __init__(
         self,
@@ -160,13 +160,11 @@ class Services:
         encryptor: Encryptor,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`environment` holds what the settings name of it, for the servers of tools."""
+        """`environment`: values of the variables that `[tools]` settings refer to."""
         self.database = database
         self._lease_seconds = settings.lease
         self._is_shutting_down = False
-        self._run_discovery_tasks: list[
-            asyncio.Task[None]
-        ] = []  # what finds runs that are to be executed here
+        self._run_discovery_tasks: list[asyncio.Task[None]] = []  # tasks that find runs for this worker
         self.worker_id = f"worker-{uuid4().hex}" if database.is_postgres else "local"
         self._build_stores(database)
         self.revocations = Revocations(self.accounts)
@@ -175,10 +173,10 @@ class Services:
         self.event_hub = EventHub(self.events)
         self.event_writer = EventWriter(self.events, self.event_hub, lambda _: self._exit_when_fenced())
         self.provider_keys = ProviderKeys(database, encryptor)
-        self.model_resolver = casting = ModelResolver(registry, self.provider_keys, settings.fallback)
-        rates, counted = settings.rates, RateLimiter(database)
-        admission = CallLimiter(database, counted, rates.model_calls_a_minute)
-        speaker = ModelCaller(settings.limits, acquire_call=admission.try_acquire_call)
+        self.model_resolver = model_resolver = ModelResolver(registry, self.provider_keys, settings.fallback)
+        rates, rate_limiter = settings.rates, RateLimiter(database)
+        call_limiter = CallLimiter(database, rate_limiter, rates.model_calls_a_minute)
+        model_caller = ModelCaller(settings.limits, acquire_call=call_limiter.try_acquire_call)
         self.budgets = Budgets(database, settings.budget)
         self.embedder = resolve_embedder(settings.embedding, registry) if settings.embedding else None
         self._build_tool_catalog(settings, environment or {}, encryptor)
@@ -186,23 +184,23 @@ class Services:
             database,
             self.worker_id,
             self.event_writer,
-            speaker,
-            casting.resolve_with_fallbacks,
+            model_caller,
+            model_resolver.resolve_with_fallbacks,
             self._after_run,
-            ReferenceResolver(database, casting.resolve_with_fallbacks, speaker, self.budgets),
+            ReferenceResolver(database, model_resolver.resolve_with_fallbacks, model_caller, self.budgets),
             self.tool_catalog,
         )
-        measuring = ContextLimits(self.token_rates, registry, settings.fallback)
+        context_limits = ContextLimits(self.token_rates, registry, settings.fallback)
         self.uploads = Uploads(self.file_store)
         self.image_renderer = ImageRenderer()
         self.attachments = Attachments(self.file_store, registry)
-        errands = ModelTasks(database, speaker, self.budgets)
-        self.stateless = StatelessService(database, speaker, errands)
-        self.ephemeral_runs = EphemeralRuns(speaker)
-        self._build_model_tasks(casting, errands, counted)
-        self._build_evaluations(casting, errands)
-        self.run_planner = RunPlanner(self.personas, self.projects, measuring)
-        self.budget_service = BudgetService(database, self.budgets, casting.resolve_with_fallbacks)
+        model_tasks = ModelTasks(database, model_caller, self.budgets)
+        self.stateless = StatelessService(database, model_caller, model_tasks)
+        self.ephemeral_runs = EphemeralRuns(model_caller)
+        self._build_model_tasks(model_resolver, model_tasks, rate_limiter)
+        self._build_evaluations(model_resolver, model_tasks)
+        self.run_planner = RunPlanner(self.personas, self.projects, context_limits)
+        self.budget_service = BudgetService(database, self.budgets, model_resolver.resolve_with_fallbacks)
         self.discussion_service = DiscussionService(
             database,
             self.run_planner,
@@ -214,18 +212,19 @@ class Services:
             self.channel_memory,
             settings.clerk,
         )
-        retries = Retries(database, self.worker_id)
+        stored_retries = Retries(database, self.worker_id)
         self.retries = RetryService(
             database,
             self.discussion_service,
-            retries,
+            stored_retries,
             self.budget_service,
             self.attachments,
-            measuring,
+            context_limits,
             self.run_manager.start_run,
         )
-        self.turn_versions = VersionService(database, self.discussion_service, self.attachments, measuring)
-        self._heartbeat_database = Database(database.url, connections=1)  # so that no call can hold up a beat
+        self.turn_versions = VersionService(database, self.discussion_service, self.attachments, context_limits)
+        # Heartbeats have their own connection. If a busy pool delayed them, the lease would expire.
+        self._heartbeat_database = Database(database.url, connections=1)
         self.worker_registry = WorkerRegistry(self._heartbeat_database)
         self.worker_lock_files = WorkerLockFiles(worker_lock_folder(data_folder(), database.url))
         self.worker_monitor = WorkerMonitor(
@@ -238,15 +237,19 @@ class Services:
         )
         self.participant_resolver = ParticipantResolver(registry, self.personas, self.tool_catalog)
         self.draft_validator = DraftValidator(self.participant_resolver, self.personas, self.projects)
-        usual = DefaultParticipants(casting, registry, settings.line_up, settings.model)
+        default_participants = DefaultParticipants(model_resolver, registry, settings.line_up, settings.model)
         self.virtual_models = VirtualModels(
-            self.discussion_service, self.run_planner, self.participant_resolver, usual, self.presets
+            self.discussion_service,
+            self.run_planner,
+            self.participant_resolver,
+            default_participants,
+            self.presets,
         )
         self.completion_runner = CompletionRunner(
             self.virtual_models,
-            casting,
+            model_resolver,
             self.ephemeral_runs,
-            BudgetGuards(database, errands),
+            BudgetGuards(database, model_tasks),
             self.budgets,
             self.discussion_service,
             self.discussions,
@@ -254,12 +257,11 @@ class Services:
             RunEventReader(self.event_hub, self.events, self.runs),
         )
         self._check_models(settings)
-        self.rate_limits = _build_rate_limits(rates, counted)
+        self.rate_limits = _build_rate_limits(rates, rate_limiter)
         self.registry = registry
         self.mcp = McpApp(self._build_mcp_tools())
 
     def _build_stores(self, database: Database) -> None:
-        """Put together what is kept, and what is only read out of it."""
         self.accounts = Accounts(database)
         self.personas = Personas(database, builtin_personas())
         self.runs = Runs(database)
@@ -277,10 +279,7 @@ class Services:
         self.channels = Channels(database)
         self.approvals = Approvals(database)
 
-    def _build_tool_catalog(
-        self, settings: Settings, environment: Mapping[str, str], encryptor: Encryptor
-    ) -> None:
-        """Put together what participants may call."""
+    def _build_tool_catalog(self, settings: Settings, environment: Mapping[str, str], encryptor: Encryptor) -> None:
         database = self.database
         self.tool_servers = ToolServers(database, encryptor)
         self.tool_catalog = ToolCatalog(
@@ -294,7 +293,7 @@ class Services:
         )
 
     def _check_models(self, settings: Settings) -> None:
-        """Refuse settings that name a model which nobody offers."""
+        """Raise UsageError if the settings name an unknown model."""
         for name, others in settings.fallback.items():
             for model in (name, *others):
                 self.participant_resolver.check_model(model, f"fallback of {name} in the settings")
@@ -306,14 +305,14 @@ class Services:
     def _build_model_tasks(
         self, model_resolver: ModelResolver, model_tasks: ModelTasks, rate_limiter: RateLimiter
     ) -> None:
-        """Put together what is done beside runs, and never in their way."""
+        """Build the services that call models outside of runs."""
         database, models = self.database, model_resolver.resolve_with_fallbacks
         self.titles = TitleGenerator(database, models, model_tasks, rate_limiter)
         self.knowledge = KnowledgeService(database, models, model_tasks, self.embedder)
         self.channel_memory = ChannelMemory(database, models, model_tasks)
 
     def _build_evaluations(self, model_resolver: ModelResolver, model_tasks: ModelTasks) -> None:
-        """Put together what judges answers and improves who gave them, and what proposes others."""
+        """Build the services that evaluate answers and that improve or suggest personas."""
         database = self.database
         self.prompt_replay = PromptReplay(database)
         self.evaluations = Evaluations(database)
@@ -327,12 +326,10 @@ class Services:
             model_tasks,
         )
         self.improvement_applier = ImprovementApplier(database, self.worker_id, self.improvements)
-        self.persona_suggestions = PersonaSuggestions(
-            self.personas, model_resolver.resolve_with_fallbacks, model_tasks
-        )
+        self.persona_suggestions = PersonaSuggestions(self.personas, model_resolver.resolve_with_fallbacks, model_tasks)
 
     def _build_mcp_tools(self) -> McpTools:
-        asking = AskRunner(
+        ask_runner = AskRunner(
             self.discussion_service,
             self.draft_validator,
             self.rate_limits,
@@ -344,7 +341,7 @@ class Services:
             self.revocations,
         )
         return McpTools(
-            asking,
+            ask_runner,
             self.discussions,
             self.transcripts,
             self.presets,
@@ -360,22 +357,19 @@ class Services:
     async def build_asgi_app(
         self, settings: Settings, *, loopback: bool, create: Callable[..., Litestar] = create_app
     ) -> Any:
-        caller = (
-            await self.accounts.ensure_local_account()
-            if _needs_no_login(settings, loopback=loopback)
-            else None
-        )
+        caller = await self.accounts.ensure_local_account() if _needs_no_login(settings, loopback=loopback) else None
         if caller is None and await self.accounts.has_no_logins():
-            log.warning("there is no account that could log in yet: make one with `moot user add NAME`")
-        app = create(
-            self.accounts, self.rate_limits, caller, self.route_dependencies(), settings.metrics_token
-        )
+            log.warning("no account can log in yet; create one with `moot user add NAME`")
+        app = create(self.accounts, self.rate_limits, caller, self.route_dependencies(), settings.metrics_token)
         page = StaticFilesApp(app, await asyncio.to_thread(read_static_files, STATIC_DIR))
         return SameOriginMiddleware(page, loopback=loopback, allowed_hosts=frozenset(settings.hosts))
 
     @contextlib.asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Keep the loops going that write, listen, look and beat; and take up the runs that were left."""
+        """Run the background tasks until the block ends, and resume interrupted runs.
+
+        The process exits if one of the tasks fails: a worker with a dead task would hold its lease and do no work.
+        """
         self.database.subscribe("moot_control", self.run_manager.on_command)
         self.database.subscribe("moot_changes", self.discussion_changes.on_notify)
         self.database.subscribe("moot_events", self.event_hub.on_notify)
@@ -385,17 +379,18 @@ class Services:
             self.sse_connections.close_stuck_connections(),
             self.revocations.check_periodically(),
         ]
-        seeking = [self._launch_run_manager(), self.run_manager.poll_unstarted_runs(self._lease_seconds)]
+        run_discovery = [
+            self._launch_run_manager(),
+            self.run_manager.poll_unstarted_runs(self._lease_seconds),
+        ]
         if self.database.is_postgres:
             await self.worker_monitor.join_cluster()
             loops += [receive_notifications(self.database, self._on_notification_gap)]
-            seeking += [
+            run_discovery += [
                 self.worker_monitor.run_heartbeats(),
-                self.run_manager.poll_unregistered_workers(
-                    self._lease_seconds, self.worker_registry.register_as_left
-                ),
+                self.run_manager.poll_unregistered_workers(self._lease_seconds, self.worker_registry.register_as_left),
             ]
-        self._run_discovery_tasks = [asyncio.create_task(loop) for loop in seeking]
+        self._run_discovery_tasks = [asyncio.create_task(loop) for loop in run_discovery]
         tasks = [*(asyncio.create_task(loop) for loop in loops), *self._run_discovery_tasks]
         for task in tasks:
             task.add_done_callback(_exit_on_failure)
@@ -411,9 +406,9 @@ class Services:
                 await _cancel_tasks(tasks)
 
     async def _launch_run_manager(self) -> None:
-        """Begin to execute runs. Then everything is loaded, and stays: the collector need not look at it again.
+        """Start executing runs, and tune the garbage collector.
 
-        Nor so often at what streams leave behind, which was a tenth of the work.
+        All modules are loaded now and stay in memory. Freezing them keeps each collection short.
         """
         await self.run_manager.launch()
         gc.collect()
@@ -421,9 +416,9 @@ class Services:
         gc.set_threshold(*GC_THRESHOLDS)
 
     async def shutdown_services(self) -> None:
-        """Write down what was said, and let others have what did not end.
+        """Flush events and release unfinished runs to other workers.
 
-        They look for it even if we know of nothing: a run may have come in that we did not come to begin.
+        Leaves the cluster even without active runs: a run may be assigned to this worker and not started yet.
         """
         await self.event_writer.flush_events()
         if not self.run_manager.executions:
@@ -436,59 +431,56 @@ class Services:
         await asyncio.to_thread(telemetry.flush_traces)
 
     def _exit_when_fenced(self) -> None:
-        """End at once: another worker has our runs, and whatever we would still do, it does."""
+        """Exit at once, without cleanup: another worker executes the runs now, and this one must not write."""
         if self._is_shutting_down:
-            return  # as we asked for, and the end is near
-        log.critical("another worker has taken over the runs of this one, which ends now")
+            return  # expected: this worker released its runs itself
+        log.critical("worker fenced; exiting")
         logging.shutdown()
         os._exit(FENCED_EXIT_CODE)
 
     def _on_notification_gap(self) -> None:
-        """Look again at everything that a signal may have told of while nobody listened."""
+        """Poll all state once after the notification connection was lost, because notifications were missed."""
         self.event_hub.on_gap()
         self.discussion_changes.on_gap()
         for run in tuple(self.run_manager.executions):
             self.run_manager.on_command(run)
 
     async def _after_run(self, lease: RunLease, turns: Sequence[Message]) -> None:
-        """Do what is due after a run, once nobody waits for it any more."""
+        """Callback of the run manager, after the end of a run is stored."""
         await self._record_usage(lease, turns)
         await self.channel_memory.summarize_after_run(lease)
 
     async def _record_usage(self, lease: RunLease, turns: Sequence[Message]) -> None:
-        """Count who played a part, and what providers made of the words."""
-        parts = {who.id: who.persona for who in lease.plan.participants}
+        """Count persona uses, and the token counts that providers reported, for later estimates."""
+        personas = {who.id: who.persona for who in lease.plan.participants}
         for turn in turns:
-            if persona := parts.get(turn.participant or ""):
+            if persona := personas.get(turn.participant or ""):
                 await self.personas.count_use(lease.tenant, persona, completed=turn.status == "completed")
         await self.token_rates.add_counts(counted_tokens(turns))
 
 
 @contextlib.asynccontextmanager
-async def open_services(
-    settings: Settings, environment: Mapping[str, str], address: str
-) -> AsyncIterator[Services]:
-    """Build a house on the database of the settings, and give it life; others find it at its address."""
+async def open_services(settings: Settings, environment: Mapping[str, str], address: str) -> AsyncIterator[Services]:
+    """Open and migrate the database, build the services, and run them until the block ends.
+
+    `address`: URL of this server, written to the lock file of a SQLite database.
+    """
     telemetry.configure_tracing(environment)
-    sealer = Encryptor.load_or_create(data_folder(), environment)
+    encryptor = Encryptor.load_or_create(data_folder(), environment)
     async with contextlib.AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(settings.database_address))
         if not database.is_postgres:
             stack.enter_context(lock_database(database.path, address))
         elif SECRET not in environment:
-            log.warning(
-                "without %s the keys are sealed with a file of this machine, which others lack", SECRET
-            )
+            log.warning("%s is not set; keys are encrypted with a local file that other servers cannot read", SECRET)
         await migrate(database)
-        await sealer.check_database_secret(database)
-        registry = await stack.enter_async_context(
-            Registry(settings.providers, environment, stored_keys=True)
-        )
-        house = Services(settings, database, registry, sealer, environment)
+        await encryptor.check_database_secret(database)
+        registry = await stack.enter_async_context(Registry(settings.providers, environment, stored_keys=True))
+        services = Services(settings, database, registry, encryptor, environment)
         if database.is_postgres:
-            stack.enter_context(house.worker_lock_files.lock_worker_file(house.worker_id))
-        await stack.enter_async_context(house.lifespan())
-        yield house
+            stack.enter_context(services.worker_lock_files.lock_worker_file(services.worker_id))
+        await stack.enter_async_context(services.lifespan())
+        yield services
 
 
 def _build_rate_limits(rates: RateSettings, rate_limiter: RateLimiter) -> RateLimits:
@@ -504,9 +496,9 @@ def _build_rate_limits(rates: RateSettings, rate_limiter: RateLimiter) -> RateLi
 
 
 def _needs_no_login(settings: Settings, *, loopback: bool) -> bool:
-    """Tell whether whoever can reach us is the user of this machine; a name for us means that others can."""
+    """Return True if only the user of this machine can connect. `hosts` settings imply other clients."""
     if settings.auth == "local" and not loopback:
-        raise BadSettings("Without accounts only this machine is served: leave MOOT_AUTH out, or --host.")
+        raise BadSettings("MOOT_AUTH: `local` allows only a loopback --host. Remove MOOT_AUTH or --host.")
     return settings.auth == "local" or (settings.auth is None and loopback and not settings.hosts)
 
 
@@ -518,6 +510,6 @@ async def _cancel_tasks(tasks: Sequence[asyncio.Task[None]]) -> None:
 
 def _exit_on_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
-        log.critical("a part that nothing works without has failed", exc_info=error)
+        log.critical("critical background task failed; exiting", exc_info=error)
         logging.shutdown()
         os._exit(1)

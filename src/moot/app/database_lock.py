@@ -1,4 +1,7 @@
-"""A file of SQLite serves one process at a time: whoever has it says where it answers, so that others can call there."""
+"""Lock on a SQLite database: one server process per file.
+
+The lock file contains the server's URL, so that other commands connect to it instead.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,26 +13,29 @@ from moot.types.errors import BadSettings
 
 @contextmanager
 def lock_database(path: Path, address: str) -> Iterator[None]:
-    """Hold a file of SQLite for this process; several servers need Postgres."""
+    """Hold the lock for the block. Raises BadSettings if another process holds it."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _lock_path(path).open("a+", encoding="utf-8") as held:
-        if try_lock_file(held) is False:
+    with _lock_path(path).open("a+", encoding="utf-8") as lock_file:
+        if try_lock_file(lock_file) is False:
             raise BadSettings(
-                f"Another moot serve uses {path}. Stop it, name another file in MOOT_DATABASE_URL, or use Postgres, "
-                "which many servers can share."
+                f"Another moot serve uses {path}. Stop it, set another file in MOOT_DATABASE_URL, or use Postgres, "
+                "which several servers can share."
             )
-        held.truncate(0)
-        held.write(address)
-        held.flush()
+        lock_file.truncate(0)
+        lock_file.write(address)
+        lock_file.flush()
         yield
 
 
 def lock_holder_address(path: Path) -> str | None:
-    """Return where the process answers that has a file now; None is nobody."""
+    """Return the URL of the process that holds the lock, or None.
+
+    An empty string means that the process is still starting.
+    """
     if not _lock_path(path).exists():
         return None
-    with _lock_path(path).open("r", encoding="utf-8") as held:
-        return held.read() if try_lock_file(held) is False else None
+    with _lock_path(path).open("r", encoding="utf-8") as lock_file:
+        return lock_file.read() if try_lock_file(lock_file) is False else None
 
 
 def _lock_path(path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Running a command's coroutine, on uvloop where there is one."""
+"""Event loop of a command: uvloop if installed, else asyncio."""
 
 import asyncio
 from collections.abc import Coroutine

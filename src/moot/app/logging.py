@@ -1,4 +1,7 @@
-"""Structured logs: one JSON object a line for programs, short lines for people. Never content, never keys."""
+"""Structured logging: one JSON object per line, or short lines on a terminal.
+
+Log records never contain message content or API keys.
+"""
 
 import json
 import logging
@@ -13,14 +16,13 @@ STANDARD_RECORD_FIELDS = frozenset(logging.LogRecord("", 0, "", 0, "", None, Non
     "taskName",
 }
 WARNING_ONLY_LOGGERS = ("dbos", "sqlalchemy", "aiosqlite", "uvicorn", "alembic", "discord", "mcp", "httpx2")
-SILENCED_LOGGER = "mcp.client"  # it logs what foreign servers said
+SILENCED_LOGGER = "mcp.client"  # it logs responses of tool servers, which may contain user content
 
 
 class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         line = {
-            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
-            + f".{int(record.msecs):03}Z",
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
@@ -33,12 +35,10 @@ class JsonFormatter(logging.Formatter):
 
 class TerminalFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        """Write a line that a terminal can show, whatever a caller put into a path."""
+        """Strip control characters: fields such as a request path come from the client."""
         more = " ".join(f"{name}={value}" for name, value in _extra_fields(record).items())
         line = f"moot: {record.levelname.lower()}: {record.getMessage()}" + (f" ({more})" if more else "")
-        return strip_control_chars(
-            f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
-        )
+        return strip_control_chars(f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line)
 
 
 def _extra_fields(record: logging.LogRecord) -> dict[str, object]:
@@ -46,7 +46,7 @@ def _extra_fields(record: logging.LogRecord) -> dict[str, object]:
 
 
 def configure_logging(level: int = logging.INFO) -> None:
-    """Log to standard error, in the form that fits who reads it."""
+    """Log to stderr: short lines on a terminal, else JSON. Replaces existing handlers."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(TerminalFormatter() if sys.stderr.isatty() else JsonFormatter())
     logging.basicConfig(level=level, handlers=[handler], force=True)

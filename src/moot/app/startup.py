@@ -1,4 +1,7 @@
-"""Answering while the rest is still being loaded: how we stand at once, everything else when it is there."""
+"""ASGI app for the startup phase: answers health checks at once, holds other requests.
+
+The server listens before the services are imported, so that clients see no refused connection.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -13,7 +16,7 @@ RESPONSE_HEADERS = [(b"content-type", b"text/plain; charset=utf-8"), (b"retry-af
 
 
 class StartupApp:
-    """An ASGI app that holds requests until there is an application to serve them."""
+    """Holds requests until `attach_app` or `reject_requests` is called."""
 
     def __init__(self) -> None:
         self._app_future: asyncio.Future[AsgiApp] = asyncio.get_running_loop().create_future()
@@ -22,13 +25,13 @@ class StartupApp:
         self._app_future.set_result(app)
 
     def reject_requests(self) -> None:
-        """Send those who wait away: there will be no application."""
+        """Answer held requests with 503, because startup failed. No effect after `attach_app`."""
         if not self._app_future.done():
             self._app_future.set_result(_unavailable_app)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if not self._app_future.done() and (answer := HEALTH_RESPONSES.get(scope["path"])):
-            await _send_response(send, *answer)
+        if not self._app_future.done() and (response := HEALTH_RESPONSES.get(scope["path"])):
+            await _send_response(send, *response)
             return
         disconnects.add_abort_extension(scope, send)
         app = await asyncio.shield(self._app_future)

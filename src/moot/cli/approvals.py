@@ -1,4 +1,4 @@
-"""Whether a call that has effects may be made, asked at a terminal: one question at a time, which can be taken back."""
+"""Approval prompts for tool calls at a terminal: one at a time, cancelled when no longer needed."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from moot.types.events import (
 )
 from moot.types.tools import ApprovalDecision
 
-MAX_ARGUMENT_CHARS = 2000  # characters of what a tool is to be called with
+MAX_ARGUMENT_CHARS = 2000
 DECISIONS_BY_INPUT: Mapping[str, ApprovalDecision] = {
     "y": "allow",
     "yes": "allow",
@@ -29,17 +29,17 @@ DECISIONS_BY_INPUT: Mapping[str, ApprovalDecision] = {
     "no": "refuse",
     "": "refuse",
 }
-MAX_ATTEMPTS = 2  # what is neither yes nor no is asked about once more, and then it is no
+MAX_ATTEMPTS = 2  # after these, unclear input refuses the call
 
 
 class Terminal(Struct, frozen=True):
-    """Where somebody sits who reads and types."""
+    """An interactive terminal that can prompt the user."""
 
     input_stream: TextIO
     output_stream: TextIO
 
     async def request_decision(self, who: str, tool: str, arguments: str) -> ApprovalDecision:
-        """Ask about one call; whoever does not wait for the answer any more may leave."""
+        """Prompt for one call. Can be cancelled while it waits for input."""
         self.output_stream.write(
             f"\nmoot: {strip_control_chars(f'{who} wants to call {tool} with {arguments[:MAX_ARGUMENT_CHARS]}')}\n"
         )
@@ -52,12 +52,12 @@ class Terminal(Struct, frozen=True):
         return "refuse"
 
     async def _read_line(self) -> str:
-        """Read a line, and let whoever waits for it leave: a thread that reads could not."""
+        # `add_reader` instead of a thread, because a blocking read in a thread cannot be cancelled.
         loop = asyncio.get_running_loop()
-        there = asyncio.Event()
-        loop.add_reader(self.input_stream.fileno(), there.set)
+        readable = asyncio.Event()
+        loop.add_reader(self.input_stream.fileno(), readable.set)
         try:
-            await there.wait()
+            await readable.wait()
             return self.input_stream.readline()
         except asyncio.CancelledError:
             self.output_stream.write("\n")
@@ -68,7 +68,7 @@ class Terminal(Struct, frozen=True):
 
 
 def interactive_terminal(input_stream: TextIO | None, output_stream: TextIO) -> Terminal | None:
-    """Tell where somebody can be asked, if anywhere."""
+    """Return None unless both streams are terminals."""
     return (
         Terminal(input_stream, output_stream)
         if input_stream is not None and input_stream.isatty() and output_stream.isatty()
@@ -77,9 +77,9 @@ def interactive_terminal(input_stream: TextIO | None, output_stream: TextIO) -> 
 
 
 class ApprovalPrompts:
-    """What the calls of one run wait for; a question that was answered elsewhere, or is over, is taken back.
+    """Approval prompts of one run. Cancels a prompt that is answered on the page or whose turn has ended.
 
-    Without a terminal it is said that a call waits, and that it can be answered on the `page`.
+    `terminal`: None means that the user is only notified, and answers on the page.
     """
 
     def __init__(
@@ -108,8 +108,8 @@ class ApprovalPrompts:
         await asyncio.gather(*waiting, return_exceptions=True)
 
     def process_events(self, events: Sequence[Event]) -> None:
-        """Ask what is to be asked after these events: what some of them ask, others may have answered."""
-        wanted: dict[str, ApprovalWanted] = {}
+        """Open and cancel prompts. A later event of the batch may already answer an earlier one."""
+        open_requests: dict[str, ApprovalWanted] = {}
         for event in events:
             match event:
                 case RunStarted(participants=participants):
@@ -117,35 +117,31 @@ class ApprovalPrompts:
                 case ToolCalled(call_id=call):
                     self._calls[call] = event
                 case ApprovalWanted(call_id=call):
-                    wanted[call] = event
+                    open_requests[call] = event
                 case ApprovalGiven(call_id=call):
-                    wanted.pop(call, None)
+                    open_requests.pop(call, None)
                     self._cancel_prompt(call)
                 case TurnStarted(participant=who) | TurnEnded(participant=who):
                     for call in [id for id, one in self._calls.items() if one.participant == who]:
-                        wanted.pop(call, None)
+                        open_requests.pop(call, None)
                         self._cancel_prompt(call)
-        for call, one in wanted.items():
+        for call, one in open_requests.items():
             self._prompt_tasks[call] = asyncio.create_task(
                 self._prompt_for_call(self._calls[call], is_repeated=one.again)
             )
 
     def _cancel_prompt(self, call: str) -> None:
-        if (asking := self._prompt_tasks.get(call)) is not None:
-            asking.cancel()
+        if (task := self._prompt_tasks.get(call)) is not None:
+            task.cancel()
 
     async def _prompt_for_call(self, call: ToolCalled, *, is_repeated: bool) -> None:
         who = self._names.get(call.participant, call.participant)
         if self._terminal is None:
-            self._notify(
-                f"{who} wants to call {call.name}, and waits for consent: give it at {self._page_url}."
-            )
+            self._notify(f"{who} wants to call {call.name} and waits for approval. Answer at {self._page_url}.")
             return
         async with self._prompt_lock:
             if is_repeated:
-                self._notify(
-                    f"{call.name} was called before something broke off: it may have been done already."
-                )
+                self._notify(f"{call.name} was called before the turn was interrupted. It may already have run.")
             answer = await self._terminal.request_decision(who, call.name, call.arguments)
         try:
             await self._submit_decision(call.call_id, answer)

@@ -1,4 +1,4 @@
-"""`moot ask`: build the run from options and settings, and pick the reader that fits where it is read."""
+"""`moot ask`: runs one question in this process, without a server or database."""
 
 import asyncio
 import os
@@ -41,7 +41,7 @@ def run_ask(options: AskOptions) -> int:
 
 async def _run_ask(options: AskOptions, piped: str) -> int:
     if not (options.question.strip() or piped.strip()):
-        raise UsageError('There is no question: write moot ask "your question".')
+        raise UsageError('question: missing. Run moot ask "your question".')
     validate_options(options)
     chosen = settings.load_settings(options.config, os.environ)
     files = tuple(read_file(path) for path in options.files)
@@ -49,17 +49,17 @@ async def _run_ask(options: AskOptions, piped: str) -> int:
         lanes = await resolve_lanes(options.models, files, chosen, registry)
         if options.cap is not None:
             await _warn_unknown_prices(lanes)
-        asked, speaker = _build_user_message(options, piped, files), ModelCaller(chosen.limits)
+        message, model_caller = _build_user_message(options, piped, files), ModelCaller(chosen.limits)
         names = {lane.participant.id: lane.participant.name for lane in lanes}
         async with open_tool_session(options.tools, chosen.tools, os.environ, names) as tools:
-            return await _ask_participants(options, lanes, asked, speaker, tools)
+            return await _ask_participants(options, lanes, message, model_caller, tools)
 
 
 async def _warn_unknown_prices(lanes: Sequence[Lane]) -> None:
-    """Say where a cap cannot hold."""
+    """Warn about models whose cost `--cap` cannot count."""
     for model in {model.name: model for lane in lanes for model in lane.models}.values():
         if await asyncio.to_thread(model.provider.call_cost_usd, model.model, Usage(1, 1)) is None:
-            sys.stderr.write(f"moot: The price of {model.name} is not known: --cap does not count it.\n")
+            sys.stderr.write(f"moot: The price of {model.name} is unknown. --cap does not count it.\n")
 
 
 def _read_piped_input() -> str:
@@ -67,20 +67,20 @@ def _read_piped_input() -> str:
         return ""
     data = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
-        raise UsageError(f"Standard input is larger than {MAX_FILE_BYTES // 2**20} MB: send less of it.")
+        raise UsageError(f"Standard input: larger than {MAX_FILE_BYTES // 2**20} MB. Send less.")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise UsageError("Standard input is not text: attach images and PDF with --file.") from None
+        raise UsageError("Standard input: not UTF-8 text. Attach images and PDF with --file.") from None
 
 
 def _build_user_message(options: AskOptions, piped: str, files: Sequence[File]) -> ModelMessage:
-    words, context = (repair_encoding(options.question), piped) if options.question.strip() else (piped, "")
-    return build_question(words, context, files)
+    question, context = (repair_encoding(options.question), piped) if options.question.strip() else (piped, "")
+    return build_question(question, context, files)
 
 
 class RunRecorder:
-    """Hands a run's events to its reader, and remembers what is needed afterwards."""
+    """Event callback of a run: passes events to the reader, and collects data for the final output."""
 
     def __init__(self, reader: RunReader, stop: StopSignal) -> None:
         self.ended_turns: list[TurnEnded] = []
@@ -99,7 +99,7 @@ class RunRecorder:
         self.paid_calls += [call for event in events if (call := call_outside_turns(event)) is not None]
         try:
             self._reader(events)
-        except OSError as error:  # whoever read our output has left, or the disk is full
+        except OSError as error:  # the output pipe is closed, or the disk is full
             self.write_error = error
             self._stop.request_stop()
 
@@ -108,11 +108,11 @@ class RunRecorder:
         return board_actions(self._whiteboard_events)
 
     async def report_silence(self) -> None:
-        """Tell whoever waits, now and then, that nothing came yet."""
+        """Print a notice to stderr for each `SILENCE_NOTICE_SECONDS` without an event."""
         while True:
             await asyncio.sleep(SILENCE_NOTICE_SECONDS)
             if (silent := self._clock() - self._last_event_at) >= SILENCE_NOTICE_SECONDS:
-                sys.stderr.write(f"moot: nothing came for {silent:.0f} s; Ctrl-C stops.\n")
+                sys.stderr.write(f"moot: no output for {silent:.0f} s. Ctrl-C stops.\n")
 
 
 async def _ask_participants(
@@ -123,44 +123,44 @@ async def _ask_participants(
     tool_session: ToolSession | None,
 ) -> int:
     participants = [lane.participant for lane in lanes]
-    planned = build_run_plan(options, participants)
+    plan = build_run_plan(options, participants)
     chains = {lane.participant.id: lane.models for lane in lanes}
     reader, stop = _select_reader(options, len(participants)), StopSignal()
-    following = RunRecorder(reader, stop)
-    patience = asyncio.create_task(following.report_silence()) if len(lanes) == 1 else None
+    recorder = RunRecorder(reader, stop)
+    silence_task = asyncio.create_task(recorder.report_silence()) if len(lanes) == 1 else None
     try:
         with stop_on_ctrl_c(stop):
             ended = await inline.run_inline(
-                planned, message, chains, RunLog(following), model_caller, stop, tool_session=tool_session
+                plan, message, chains, RunLog(recorder), model_caller, stop, tool_session=tool_session
             )
     finally:
-        if patience is not None:
-            patience.cancel()
+        if silence_task is not None:
+            silence_task.cancel()
         with suppress(OSError):
             reader.close()
-    if following.write_error is not None:
-        return handle_write_error(following.write_error)
+    if recorder.write_error is not None:
+        return handle_write_error(recorder.write_error)
     if options.board is not None:
-        _write_whiteboard(options.board, replay_actions(following.whiteboard_entries))
+        _write_whiteboard(options.board, replay_actions(recorder.whiteboard_entries))
     if options.usage:
-        lines = usage_lines(participants, following.ended_turns, following.paid_calls)
+        lines = usage_lines(participants, recorder.ended_turns, recorder.paid_calls)
         sys.stderr.write("".join(f"moot: {line}\n" for line in lines))
-    return _exit_code(ended, following.ended_turns, stop)
+    return _exit_code(ended, recorder.ended_turns, stop)
 
 
 def _write_whiteboard(path: Path, board: Board) -> None:
     if not board.elements:
-        sys.stderr.write(f"moot: Nothing was drawn: {path} is left as it is.\n")
+        sys.stderr.write(f"moot: The whiteboard is empty. {path} is unchanged.\n")
         return
     try:
         path.write_bytes(render_png(board) if path.suffix == ".png" else render_svg(board).encode())
-        sys.stderr.write(f"moot: The whiteboard is in {path}.\n")
+        sys.stderr.write(f"moot: Wrote the whiteboard to {path}.\n")
     except OSError as error:
-        raise UsageError(f"The whiteboard cannot be written to {path}: {error.strerror}.") from error
+        raise UsageError(f"--board {path}: cannot write the file: {error.strerror}.") from error
 
 
 def _exit_code(run_ended: RunEnded, turns: Sequence[TurnEnded], stop: StopSignal) -> int:
-    """Tell a run that somebody stopped from one that had reached its cap: that one has done what it could."""
+    """Return 130 for a run that the user stopped. A run that reached `--cap` succeeds if a turn completed."""
     if stop.reason == "over_cap":
         return 0 if any(turn.status == "completed" for turn in turns) else 1
     match run_ended.status:

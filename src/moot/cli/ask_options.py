@@ -1,4 +1,4 @@
-"""The options of `moot ask`: which of them go together, and the plan that follows from them."""
+"""Options of `moot ask` and `moot chat`: validation, and conversion to a run plan."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
@@ -8,7 +8,6 @@ from typing import get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from moot.types.debate import DebateOptions
 from moot.types.errors import UsageError
 from moot.types.modes import (
     DEFAULT_EARLY_TURNS,
@@ -16,18 +15,17 @@ from moot.types.modes import (
     KNOWS_OTHERS_MODES,
     SOLO_MODES,
     AdvisorOptions,
+    DebateOptions,
     DirectedOptions,
-    LessonRole,
     ModeName,
 )
-from moot.types.participants import Participant, participant_id
+from moot.types.participants import LessonRole, Participant, participant_id
 from moot.types.requests import Effort
 from moot.types.run_plan import RunPlan
 
 LESSON_ROLES: Mapping[str, LessonRole] = {role: role for role in get_args(LessonRole)}
-MODE_ONLY_OPTIONS: Mapping[
-    ModeName, Mapping[str, str]
-] = {  # options, and the fields they are in, that one mode has
+# Options that only one mode accepts, with their field names.
+MODE_ONLY_OPTIONS: Mapping[ModeName, Mapping[str, str]] = {
     "consensus": {"--rounds": "rounds"},
     "debate": {"--lead": "lead", "--gate": "gate", "--quorum": "quorum", "--deadline": "deadline"},
     "advisors": {"--early": "early", "--cross-talk": "cross_talk", "--synthesis": "synthesis"},
@@ -63,59 +61,55 @@ class AskOptions(Struct, frozen=True, kw_only=True):
 
 
 def validate_options(options: AskOptions) -> None:
-    """Refuse what does not go together, before anybody is looked for."""
-    named = len(options.models)
-    if options.mode == "single" and named > 1:
-        raise UsageError(
-            f"--mode single asks one model, and {named} are named: leave --mode out, or name one model."
-        )
-    if options.mode is not None and options.mode not in SOLO_MODES and named < 2:
-        raise UsageError(
-            f"A {options.mode} needs at least two models: name each of them with -m provider/model."
-        )
+    """Raise UsageError for options that conflict. Makes no requests."""
+    model_count = len(options.models)
+    if options.mode == "single" and model_count > 1:
+        raise UsageError(f"--mode single: takes one model, not {model_count}. Remove --mode, or name one model.")
+    if options.mode is not None and options.mode not in SOLO_MODES and model_count < 2:
+        raise UsageError(f"--mode {options.mode}: needs at least two models. Name each with -m provider/model.")
     if (misplaced := next(_find_misplaced_options(options), None)) is not None:
         option, mode = misplaced
-        raise UsageError(f"{option} is for --mode {mode}: add that, or leave {option} out.")
+        raise UsageError(f"{option}: only for --mode {mode}. Add --mode {mode}, or remove {option}.")
     _validate_lesson_options(options)
-    if options.quorum is not None and options.quorum > named:
-        raise UsageError(f"--quorum {options.quorum} is more than the {named} who take part: ask for fewer.")
+    if options.quorum is not None and options.quorum > model_count:
+        raise UsageError(f"--quorum {options.quorum}: more than the {model_count} models. Use a smaller number.")
     for name, number in (("--deadline", options.deadline), ("--cap", options.cap)):
         if number is not None and not 0 < number < inf:
             raise UsageError(f"{name} must be more than 0.")
 
 
 def _validate_lesson_options(options: AskOptions) -> None:
-    named = len(options.models)
-    if strange := next((role for role in options.roles if role not in LESSON_ROLES), None):
-        raise UsageError(f"--role {repair_encoding(strange)}: there are {', '.join(LESSON_ROLES)}.")
-    if len(options.roles) > named:
-        raise UsageError(f"--role is given {len(options.roles)} times for {named} models: give it once each.")
-    if options.board is not None and options.board.suffix not in {".svg", ".png"}:
-        raise UsageError(f"--board {options.board.name}: the name must end in .svg or .png.")
-    if options.board is not None and not options.board.absolute().parent.is_dir():
+    model_count = len(options.models)
+    if unknown := next((role for role in options.roles if role not in LESSON_ROLES), None):
+        raise UsageError(f"--role {repair_encoding(unknown)}: unknown role. Choose one of {', '.join(LESSON_ROLES)}.")
+    if len(options.roles) > model_count:
         raise UsageError(
-            f"--board {options.board}: there is no folder {options.board.parent}: make it first."
+            f"--role: given {len(options.roles)} times for {model_count} models. Give it at most once per model."
         )
+    if options.board is not None and options.board.suffix not in {".svg", ".png"}:
+        raise UsageError(f"--board {options.board.name}: unknown format. The name must end in .svg or .png.")
+    if options.board is not None and not options.board.absolute().parent.is_dir():
+        raise UsageError(f"--board {options.board}: there is no folder {options.board.parent}. Create it first.")
 
 
 def build_run_plan(options: AskOptions, participants: Sequence[Participant]) -> RunPlan:
-    """Say what is to be done; without a consensus or debate, each is asked as if it were alone."""
-    asked = tuple(
+    """Build the plan. In other modes than `KNOWS_OTHERS_MODES`, participants do not know about each other."""
+    configured = tuple(
         replace(
             who,
             temperature=options.temperature,
             max_tokens=options.max_tokens,
             thinking=options.thinking,
-            role=_lesson_role(options, place),
+            role=_lesson_role(options, position),
             tools=options.tools,
         )
-        for place, who in enumerate(participants)
+        for position, who in enumerate(participants)
     )
     system = repair_encoding(options.system)
     return RunPlan(
-        mode=options.mode or ("single" if len(asked) == 1 else "parallel"),
-        participants=asked,
-        personas={who.id: system for who in asked} if system else {},
+        mode=options.mode or ("single" if len(configured) == 1 else "parallel"),
+        participants=configured,
+        personas={who.id: system for who in configured} if system else {},
         rounds=options.rounds or 2,
         introduced=options.mode in KNOWS_OTHERS_MODES,
         debate=DebateOptions(
@@ -135,12 +129,12 @@ def build_run_plan(options: AskOptions, participants: Sequence[Participant]) -> 
 
 
 def repair_encoding(text: str) -> str:
-    """Mend what was typed in another encoding than UTF-8."""
+    """Replace bytes of an argument that are not valid UTF-8."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _find_misplaced_options(options: AskOptions) -> Iterator[tuple[str, str]]:
-    """Name options that are given and belong to another mode, and that mode."""
+    """Yield each given option that belongs to another mode, with that mode."""
     for mode, names in MODE_ONLY_OPTIONS.items():
         for option, field in names.items():
             if options.mode != mode and _is_given(getattr(options, field)):
@@ -160,7 +154,7 @@ def _lesson_role(options: AskOptions, position: int) -> LessonRole | None:
 
 
 def _resolve_lead(name_or_number: str | None, participants: Sequence[Participant]) -> str | None:
-    """Find who is meant, by name or by the number of its -m."""
+    """Return the id of the participant with this name or -m number. Raises UsageError."""
     if name_or_number is None:
         return None
     by_number = {str(number): who.id for number, who in enumerate(participants, start=1)}
@@ -168,6 +162,6 @@ def _resolve_lead(name_or_number: str | None, participants: Sequence[Participant
     if (found := known.get(participant_id(name_or_number))) is None:
         names = ", ".join(who.name for who in participants)
         raise UsageError(
-            f"--lead {repair_encoding(name_or_number)}: nobody is called so. Name one of {names}, or a number from 1 to {len(participants)}."
+            f"--lead {repair_encoding(name_or_number)}: no such participant. Name one of {names}, or a number from 1 to {len(participants)}."
         )
     return found

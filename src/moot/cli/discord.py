@@ -1,4 +1,4 @@
-"""`moot discord`: `moot serve`, and in the same house the bot that leads its discussions in Discord."""
+"""`moot discord`: `moot serve` with the Discord bot in the same process."""
 
 import os
 from collections.abc import AsyncIterator
@@ -24,31 +24,28 @@ def run_discord(host: str, port: int, config: Path | None) -> int:
 
 
 def check_discord_settings(app_settings: "Settings") -> None:
-    """Refuse to begin without what nothing works without."""
+    """Raise if discord.py is not installed or the token is missing."""
     check_discord_installed()
     if not app_settings.discord.token:
         raise BadSettings(
-            "There is no token for Discord: put the one of your bot into MOOT_DISCORD_TOKEN "
-            "(Developer Portal, Bot, Reset Token)."
+            "MOOT_DISCORD_TOKEN: not set. Set it to the token of your bot (Developer Portal, Bot, Reset Token)."
         )
 
 
 def check_discord_installed() -> None:
     if find_spec("discord") is None:
         raise FeatureUnavailable(
-            "discord.py is not installed: in a clone of Moot, uv run --extra discord moot discord, "
+            "discord.py is not installed. In a clone of Moot, use uv run --extra discord moot discord, "
             "or uv tool install '.[discord]'."
         )
 
 
 @asynccontextmanager
 async def run_discord_bot(services: "Services", app_settings: "Settings") -> AsyncIterator[None]:
-    """Be in Discord, on behalf of the account that the settings name."""
+    """Run the bot until the block ends, on behalf of the account in the settings."""
     from moot.discord.connection import connect_discord
 
-    async with connect_discord(
-        await build_discord_deps(services, app_settings), app_settings.discord.token or ""
-    ):
+    async with connect_discord(await build_discord_deps(services, app_settings), app_settings.discord.token or ""):
         yield
 
 
@@ -89,4 +86,4 @@ async def _resolve_caller(services: "Services", name: str | None) -> Caller:
     for one in await services.accounts.list_accounts():
         if one.name == name:
             return Caller(account=one.id, tenant=one.tenant, name=one.name, kind="local")
-    raise BadSettings(f"[discord] user: there is no account {name!r}: make it with `moot user add {name}`.")
+    raise BadSettings(f"[discord] user: there is no account {name!r}. Create it with `moot user add {name}`.")

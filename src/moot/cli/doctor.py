@@ -1,4 +1,4 @@
-"""`moot doctor`: what works, what lacks a key, and what to do, in plain words."""
+"""`moot doctor`: checks every provider and suggests the next step."""
 
 import asyncio
 import os
@@ -34,18 +34,16 @@ def run_doctor(config: Path | None) -> int:
 async def _run_doctor(config: Path | None) -> int:
     chosen = settings.load_settings(config, os.environ)
     async with Registry(chosen.providers, os.environ) as registry:
-        findings = await asyncio.gather(*(check_provider(registry, name) for name in registry))
-        findings += _check_fallbacks(registry, chosen.fallback)
-    for finding in findings:
-        sys.stdout.write(
-            f"{STATE_SYMBOLS[finding.state]} {finding.provider:<11} {strip_control_chars(finding.message)}\n"
-        )
-    sys.stdout.write(f"\n{_suggest_next_step(findings, registry.embedded_model())}\n")
-    return 1 if any(finding.state == "broken" for finding in findings) else 0
+        checks = await asyncio.gather(*(check_provider(registry, name) for name in registry))
+        checks += _check_fallbacks(registry, chosen.fallback)
+    for check in checks:
+        sys.stdout.write(f"{STATE_SYMBOLS[check.state]} {check.provider:<11} {strip_control_chars(check.message)}\n")
+    sys.stdout.write(f"\n{_suggest_next_step(checks, registry.embedded_model())}\n")
+    return 1 if any(check.state == "broken" for check in checks) else 0
 
 
 async def check_provider(registry: Registry, name: str) -> ProviderCheck:
-    """Ask a provider for its models: the cheapest question that shows whether it would answer."""
+    """List the provider's models: the cheapest request that checks key and connection."""
     if broken := registry.invalid_key_message(name):
         return ProviderCheck(name, "broken", broken)
     try:
@@ -84,7 +82,7 @@ def _suggest_next_step(checks: list[ProviderCheck], embedded_model: str) -> str:
     ready = [f.provider for f in checks if f.state == "works" and f.provider not in {"local", "scripted"}]
     if ready:
         return f'Try: moot ask "Say hello" -m {ready[0]}/MODEL   (`moot models {ready[0]}` lists them)'
-    mend = "mend what is marked ✗, " if any(f.state == "broken" for f in checks) else ""
-    real = f"For a real model, {mend}set one of the keys above or start Ollama, LM Studio, llama.cpp or vLLM."
+    fix = "fix what is marked ✗, " if any(f.state == "broken" for f in checks) else ""
+    advice = f"For a real model, {fix}set one of the keys above or start Ollama, LM Studio, llama.cpp or vLLM."
     embedded = any(f.provider == "local" and f.state == "works" for f in checks)
-    return f'{real}\nWithout any: moot ask "Say hello" -m {embedded_model}' if embedded else real
+    return f'{advice}\nWithout any: moot ask "Say hello" -m {embedded_model}' if embedded else advice

@@ -1,4 +1,7 @@
-"""A client of a Moot server's API: what it refuses is raised in its words, and it is waited for where it is away or busy."""
+"""HTTP client of the Moot API, with retries on connection errors and rate limits.
+
+An error response is raised as UsageError with the server's text.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -18,7 +21,7 @@ from moot.types.events import Event, RunEnded
 
 MAX_WAIT_SECONDS = 300.0
 FIRST_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 0.1, 2.0
-READ_TIMEOUT_SECONDS = 60.0  # a server says every 15 s that it is there
+READ_TIMEOUT_SECONDS = 60.0  # the server sends a keep-alive every 15 s
 MAX_EVENT_BYTES = 16 * 2**20
 CONNECTION_ERRORS = (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, TimeoutError)
 
@@ -32,7 +35,7 @@ class FieldError(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True):
-    """How a server says what is wrong; which field of a body is meant is nothing to those who wrote none."""
+    """Error body of the server. Field names are left out: they mean nothing to a CLI user."""
 
     detail: str
     errors: tuple[FieldError, ...] = ()
@@ -48,12 +51,10 @@ class AcceptedMessage(Struct, frozen=True):
 
 
 class FetchedDiscussion(Struct, frozen=True):
-    """A discussion, its newest messages, and what goes on in it; `before` is there where there are older ones."""
-
     discussion: Discussion
-    messages: tuple[Message, ...]
-    before: int | None
-    runs: tuple[Run, ...]
+    messages: tuple[Message, ...]  # the newest, in order
+    before: int | None  # cursor of older messages; None if there are none
+    runs: tuple[Run, ...]  # active runs
 
 
 class DiscussionList(Struct, frozen=True):
@@ -65,11 +66,9 @@ class ProviderInfo(Struct, frozen=True):
 
 
 class ApiClient:
-    """`say` tells whoever waits why it takes so long."""
+    """Client for one server. `notify` receives status lines while it retries."""
 
-    def __init__(
-        self, server: ServerAddress, notify: Notify, max_wait_seconds: float = MAX_WAIT_SECONDS
-    ) -> None:
+    def __init__(self, server: ServerAddress, notify: Notify, max_wait_seconds: float = MAX_WAIT_SECONDS) -> None:
         self._server = server
         self._notify = notify
         self._max_wait_seconds = max_wait_seconds
@@ -84,41 +83,39 @@ class ApiClient:
         await self._http_session.close()
 
     async def check_connection(self) -> None:
-        """Make sure, without waiting, that somebody is there who lets us in."""
+        """Check server and token without retries. Raises ServerUnreachable or UsageError."""
         try:
             await self._request_once("GET", "/api/me", None, {})
         except CONNECTION_ERRORS as error:
             raise ServerUnreachable(
-                f"Nobody answers at {self._server.url}: is `moot serve` running there?"
+                f"No server answers at {self._server.url}. Is `moot serve` running there?"
             ) from error
 
     async def get(self, path: str, response_type: type[T]) -> T:
         return await self._call_with_retries("GET", path, response_type)
 
     async def post(self, path: str, response_type: type[T], body: object = None) -> T:
-        """Send something, which is done once however often it has to be sent."""
-        return await self._call_with_retries(
-            "POST", path, response_type, body, {"Idempotency-Key": uuid4().hex}
-        )
+        """Send a POST request with an idempotency key, so that retries are safe."""
+        return await self._call_with_retries("POST", path, response_type, body, {"Idempotency-Key": uuid4().hex})
 
     async def patch(self, path: str, response_type: type[T], body: object) -> T:
         return await self._call_with_retries("PATCH", path, response_type, body)
 
     async def stream_events(self, run: str) -> AsyncGenerator[list[Event], None]:
-        """Yield the events of a run to its end; where the connection breaks, go on at the number that came last."""
+        """Yield batches of events until the run ends. After a lost connection, resume after the last `seq`."""
         after = 0
-        waiting = _Backoff(self._max_wait_seconds, self._notify)
+        backoff = _Backoff(self._max_wait_seconds, self._notify)
         while True:
             try:
                 async with aclosing(self._open_event_stream(run, after)) as stream:
                     async for events in stream:
-                        waiting.reset_after_success()
+                        backoff.reset_after_success()
                         after = events[-1].seq
                         yield events
                         if isinstance(events[-1], RunEnded):
                             return
             except CONNECTION_ERRORS as error:
-                if not await waiting.wait_for_retry():
+                if not await backoff.wait_for_retry():
                     raise self._unreachable_error() from error
             except _StreamFinished:
                 return
@@ -134,9 +131,7 @@ class ApiClient:
             if response.status != 200:
                 raise UsageError(_error_text(await response.read(), response.status))
             async for piece in response.content.iter_any():
-                if events := [
-                    event for data in parser.feed_bytes(piece) for event in _decode_known_events(data)
-                ]:
+                if events := [event for data in parser.feed_bytes(piece) for event in _decode_known_events(data)]:
                     yield events
         raise aiohttp.ClientPayloadError("the stream ended before the run")
 
@@ -148,32 +143,30 @@ class ApiClient:
         body: object = None,
         headers: dict[str, str] | None = None,
     ) -> T:
-        waiting = _Backoff(self._max_wait_seconds, self._notify)
+        backoff = _Backoff(self._max_wait_seconds, self._notify)
         while True:
             try:
                 data = await self._request_once(method, path, body, headers or {})
-            except _RateLimited as busy:
-                self._notify(
-                    f"This is too much at once for the server: it is asked again in {busy.retry_after_seconds:.0f} s."
-                )
-                await asyncio.sleep(busy.retry_after_seconds)
+            except _RateLimited as limited:
+                self._notify(f"The server is rate limiting. Retrying in {limited.retry_after_seconds:.0f} s.")
+                await asyncio.sleep(limited.retry_after_seconds)
             except CONNECTION_ERRORS as error:
-                if not await waiting.wait_for_retry():
+                if not await backoff.wait_for_retry():
                     raise self._unreachable_error() from error
             else:
-                waiting.reset_after_success()
-                return msgspec.json.decode(data or b"null", type=response_type)  # of nothing is nothing
+                backoff.reset_after_success()
+                return msgspec.json.decode(data or b"null", type=response_type)  # an empty body is None
 
     async def _request_once(self, method: str, path: str, body: object, headers: dict[str, str]) -> bytes:
-        sent: dict[str, Any] = {"headers": dict(headers)}
+        options: dict[str, Any] = {"headers": dict(headers)}
         if body is not None:
-            sent["data"] = msgspec.json.encode(body)
-            sent["headers"]["Content-Type"] = "application/json"
-        async with self._http_session.request(method, self._server.url + path, **sent) as response:
+            options["data"] = msgspec.json.encode(body)
+            options["headers"]["Content-Type"] = "application/json"
+        async with self._http_session.request(method, self._server.url + path, **options) as response:
             data = await response.read()
             if response.status == 401:
                 raise UsageError(
-                    f"{self._server.url} does not let you in: set {TOKEN_VARIABLE} to a token of your account."
+                    f"{self._server.url} rejected the login. Set {TOKEN_VARIABLE} to a token of your account."
                 )
             if response.status == 429:
                 raise _RateLimited(float(response.headers.get("Retry-After", "1")))
@@ -185,13 +178,13 @@ class ApiClient:
 
     def _unreachable_error(self) -> ServerUnreachable:
         return ServerUnreachable(
-            f"The server at {self._server.url} has not answered for {self._max_wait_seconds:.0f} s. Nothing is lost that it "
-            "took in: `moot chat --last` goes on where you are, when it is back."
+            f"The server at {self._server.url} has not answered for {self._max_wait_seconds:.0f} s. Messages that it "
+            "accepted are kept. Continue with `moot chat --last` when it is back."
         )
 
 
 class _StreamFinished(Exception):
-    """All of a run was heard."""
+    """The server has no further events: the run ended."""
 
 
 class _RateLimited(Exception):
@@ -201,7 +194,7 @@ class _RateLimited(Exception):
 
 
 class _Backoff:
-    """Waits for a server that is away, longer each time, and not for ever."""
+    """Exponential backoff with a total time limit. Notifies the user once per outage."""
 
     def __init__(self, max_wait_seconds: float, notify: Notify) -> None:
         self._max_wait_seconds = max_wait_seconds
@@ -211,10 +204,10 @@ class _Backoff:
         self._delay_seconds = FIRST_BACKOFF_SECONDS
 
     async def wait_for_retry(self) -> bool:
-        """Wait a little, and tell whether to try again."""
+        """Sleep, then return True to retry. Returns False once the time limit has passed."""
         if self._failing_since is None:
             self._failing_since = self._clock()
-            self._notify("The server does not answer; trying again.")
+            self._notify("The server does not answer. Retrying.")
         elif self._clock() - self._failing_since >= self._max_wait_seconds:
             return False
         await asyncio.sleep(self._delay_seconds)
@@ -228,7 +221,7 @@ class _Backoff:
 
 
 def _decode_known_events(data: bytes) -> list[Event]:
-    """Read an event; one of a newer server, which is not known here, is left out."""
+    """Skip event types of a newer server that this client does not know."""
     try:
         return [decode_event(data)]
     except msgspec.ValidationError:
@@ -239,5 +232,5 @@ def _error_text(data: bytes, status: int) -> str:
     try:
         problem = msgspec.json.decode(data, type=Problem)
     except msgspec.DecodeError:
-        return f"This is no Moot server, or not all of one: it answered with {status}."
+        return f"Unexpected response with status {status}. Is this a Moot server?"
     return " ".join(error.message for error in problem.errors) or problem.detail

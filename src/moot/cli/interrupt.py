@@ -1,4 +1,4 @@
-"""Ctrl-C: the first one stops the run and keeps what came, a second one ends the process."""
+"""Ctrl-C handling: the first stops the run and keeps its answers, the second ends the process."""
 
 import asyncio
 import signal
@@ -11,10 +11,10 @@ from moot.streaming.cancellation import StopSignal
 
 @contextmanager
 def stop_on_ctrl_c(stop: StopSignal) -> Iterator[None]:
-    running = asyncio.get_running_loop()
+    loop = asyncio.get_running_loop()
 
     def stop_once() -> None:
-        running.remove_signal_handler(signal.SIGINT)
+        loop.remove_signal_handler(signal.SIGINT)
         stop.request_stop()
 
     with on_ctrl_c(stop_once):
@@ -23,28 +23,28 @@ def stop_on_ctrl_c(stop: StopSignal) -> Iterator[None]:
 
 @contextmanager
 def on_ctrl_c(callback: Callable[[], None]) -> Iterator[None]:
-    """Call something at every Ctrl-C, instead of ending."""
-    running = asyncio.get_running_loop()
+    """Call `callback` on each Ctrl-C. On Windows it raises KeyboardInterrupt instead."""
+    loop = asyncio.get_running_loop()
     try:
-        running.add_signal_handler(signal.SIGINT, callback)
-    except NotImplementedError:  # Windows: Ctrl-C raises KeyboardInterrupt instead
+        loop.add_signal_handler(signal.SIGINT, callback)
+    except NotImplementedError:  # Windows
         yield
         return
     try:
         with _disable_echo():
             yield
     finally:
-        running.remove_signal_handler(signal.SIGINT)
+        loop.remove_signal_handler(signal.SIGINT)
 
 
 @contextmanager
 def _disable_echo() -> Iterator[None]:
-    """Keep the terminal from printing ^C, which would shift what is drawn there."""
+    """Stop the terminal from echoing ^C, which would shift the live output."""
     import termios
 
     try:
         before = termios.tcgetattr(sys.stdin)
-    except (termios.error, TypeError, ValueError, OSError):  # no terminal
+    except (termios.error, TypeError, ValueError, OSError):  # not a terminal
         yield
         return
     quiet = [*before[:3], before[3] & ~termios.ECHOCTL, *before[4:]]

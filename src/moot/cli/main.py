@@ -1,4 +1,4 @@
-"""The commands and their options. What a command does is imported when it runs."""
+"""Command-line interface: commands and options. A command imports its module when it runs."""
 
 import io
 import os
@@ -18,9 +18,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-lab_commands = typer.Typer(help="The failure lab: scripted models, served over HTTP.", no_args_is_help=True)
+lab_commands = typer.Typer(help="Failure lab: scripted models, served over HTTP.", no_args_is_help=True)
 app.add_typer(lab_commands, name="lab")
-user_commands = typer.Typer(help="Accounts, for a server that others can reach.", no_args_is_help=True)
+user_commands = typer.Typer(help="Manage accounts of a shared server.", no_args_is_help=True)
 app.add_typer(user_commands, name="user")
 
 
@@ -46,67 +46,58 @@ ConfigOption = Annotated[
 
 ModelsOption = Annotated[
     list[str] | None,
-    typer.Option("--model", "-m", help="provider/model; several may be named.", metavar="MODEL"),
+    typer.Option("--model", "-m", help="provider/model. May be given several times.", metavar="MODEL"),
 ]
 TemperatureOption = Annotated[float | None, typer.Option(min=0.0, max=2.0)]
 MaxTokensOption = Annotated[int | None, typer.Option(min=1)]
 ThinkingOption = Annotated[
     Literal["low", "medium", "high"] | None,
-    typer.Option(help="Ask for reasoning where a model offers it."),
+    typer.Option(help="Request reasoning, if the model supports it."),
 ]
 ModeOption = Annotated[
     ModeName | None,
     typer.Option(
-        help="How several speak: each for itself (parallel), in turn, hearing each other (consensus), alone, then having read the others, and one sums up (debate), each as your adviser (advisors), or one at a time, as a director decides, with a whiteboard (directed)."
+        help="How several models answer: independently (parallel), in rounds, reading each other (consensus), first alone, then as rebuttals, with a synthesis (debate), each as a private adviser (advisors), or one at a time, chosen by a director, with a whiteboard (directed)."
     ),
 ]
-RoundsOption = Annotated[
-    int | None, typer.Option(min=1, max=10, help="Rounds of a consensus; 2 unless you say more.")
-]
+RoundsOption = Annotated[int | None, typer.Option(min=1, max=10, help="Rounds of a consensus. Default: 2.")]
 LeadOption = Annotated[
     str | None,
-    typer.Option(help="Who sums up a debate: a name such as Beta, or the number of its -m; else the first."),
+    typer.Option(
+        help="Who writes the synthesis of a debate: a name such as Beta, or the number of its -m. Default: the first."
+    ),
 ]
-SkipIfAgreedOption = Annotated[
-    bool, typer.Option("--gate", help="Skip the debate where the first answers agree.")
-]
-QuorumOption = Annotated[
-    int | None, typer.Option(min=1, help="Go on in a debate when so many have answered.", metavar="N")
-]
+SkipIfAgreedOption = Annotated[bool, typer.Option("--gate", help="Skip the debate if the first answers agree.")]
+QuorumOption = Annotated[int | None, typer.Option(min=1, help="End a stage of a debate after N answers.", metavar="N")]
 DeadlineOption = Annotated[
     float | None,
-    typer.Option(help="Wait for nobody longer than this in a stage of a debate.", metavar="SECONDS"),
+    typer.Option(help="Time limit for each stage of a debate.", metavar="SECONDS"),
 ]
 EarlyOption = Annotated[
     int | None,
-    typer.Option(
-        min=0, max=100, help="Turns in which an advisor only asks; 3 unless you say so.", metavar="N"
-    ),
+    typer.Option(min=0, max=100, help="First turns in which an advisor only asks questions. Default: 3.", metavar="N"),
 ]
 CrossTalkOption = Annotated[bool, typer.Option("--cross-talk", help="Let advisors answer each other once.")]
-SynthesisOption = Annotated[
-    bool, typer.Option("--synthesis", help="Let the first advisor say what it all comes to.")
-]
+SynthesisOption = Annotated[bool, typer.Option("--synthesis", help="Let the first advisor write a synthesis.")]
 RolesOption = Annotated[
     list[str] | None,
     typer.Option(
-        help="teacher, assistant or student: who is what in a directed discussion, in the order of the -m; else the first teaches, and the others learn.",
+        help="Roles in a directed discussion, in the order of -m: teacher, assistant or student. Default: the first is the teacher, the others are students.",
         metavar="ROLE",
     ),
 ]
-TurnsOption = Annotated[
-    int | None, typer.Option(min=1, max=20, help="Turns of a directed discussion; 10 unless you say.")
-]
+TurnsOption = Annotated[int | None, typer.Option(min=1, max=20, help="Turns of a directed discussion. Default: 10.")]
 MaxCostOption = Annotated[
-    float | None, typer.Option(help="Begin nothing more once it has cost this much.", metavar="DOLLARS")
+    float | None,
+    typer.Option(help="Start no further turns once the run has cost this much (US dollars).", metavar="DOLLARS"),
 ]
 
 
 @app.command()
 def ask(
-    question: Annotated[str, typer.Argument(help="What to ask. Standard input, if piped, goes along.")] = "",
+    question: Annotated[str, typer.Argument(help="The question. Piped standard input is added to it.")] = "",
     model: ModelsOption = None,
-    system: Annotated[str, typer.Option(help="A system prompt for all of them.")] = "",
+    system: Annotated[str, typer.Option(help="A system prompt for all models.")] = "",
     file: Annotated[
         list[Path] | None,
         typer.Option("--file", "-f", help="Attach text, an image or a PDF.", metavar="FILE"),
@@ -127,24 +118,22 @@ def ask(
     turns: TurnsOption = None,
     board: Annotated[
         Path | None,
-        typer.Option(
-            help="Write the whiteboard of a directed discussion to a .svg or .png file.", metavar="FILE"
-        ),
+        typer.Option(help="Write the whiteboard of a directed discussion to a .svg or .png file.", metavar="FILE"),
     ] = None,
     tools: Annotated[
         list[str] | None,
         typer.Option(
             "--tools",
-            help="A server of tools of the settings, or SERVER/TOOL. May be given several times.",
+            help="A tool server from the settings, or SERVER/TOOL. May be given several times.",
             metavar="NAME",
         ),
     ] = None,
     cap: MaxCostOption = None,
-    json: Annotated[bool, typer.Option("--json", help="Print every event, one JSON object a line.")] = False,
-    usage: Annotated[bool, typer.Option("--usage", help="Tell tokens, cost and times at the end.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print every event, one JSON object per line.")] = False,
+    usage: Annotated[bool, typer.Option("--usage", help="Print tokens, cost and times at the end.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Put one question to one or several models and stream their answers."""
+    """Ask one or several models a question and stream their answers."""
     from moot.cli import ask as command
     from moot.cli.ask_options import AskOptions
 
@@ -184,12 +173,10 @@ def serve(
     open: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Serve the page and the API over HTTP. On any other address than loopback, accounts are needed."""
+    """Serve the page and the API over HTTP. Addresses other than loopback need accounts."""
     from moot.cli import serve as command
 
-    _exit_with_code(
-        command.run_serve(command.ServeOptions(host=host, port=port, config=config, open_browser=open))
-    )
+    _exit_with_code(command.run_serve(command.ServeOptions(host=host, port=port, config=config, open_browser=open)))
 
 
 ServerUrlOption = Annotated[
@@ -200,8 +187,8 @@ ServerUrlOption = Annotated[
 
 @app.command()
 def chat(
-    discussion: Annotated[str | None, typer.Argument(help="The id of a discussion to go on with.")] = None,
-    last: Annotated[bool, typer.Option("--last", help="Go on with the newest discussion.")] = False,
+    discussion: Annotated[str | None, typer.Argument(help="The id of a discussion to continue.")] = None,
+    last: Annotated[bool, typer.Option("--last", help="Continue the newest discussion.")] = False,
     model: ModelsOption = None,
     mode: ModeOption = None,
     temperature: TemperatureOption = None,
@@ -221,11 +208,11 @@ def chat(
     server: ServerUrlOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Talk with one or several models, live here and on the page; /help in it tells what you can do."""
+    """Chat with one or several models, live here and on the page. Type /help for the commands."""
     from moot.cli.ask_options import AskOptions
     from moot.cli.chat import session as command
 
-    asked = AskOptions(
+    ask_options = AskOptions(
         question="",
         models=tuple(model or ()),
         temperature=temperature,
@@ -246,15 +233,13 @@ def chat(
         config=config,
     )
     _exit_with_code(
-        command.run_chat(
-            command.ChatOptions(ask_options=asked, discussion=discussion, last=last, server=server)
-        )
+        command.run_chat(command.ChatOptions(ask_options=ask_options, discussion=discussion, last=last, server=server))
     )
 
 
 @app.command()
 def mcp(server: ServerUrlOption = None, config: ConfigOption = None) -> None:
-    """Offer Moot's tools to a program that speaks MCP over standard input and output."""
+    """Serve Moot's tools to an MCP client over standard input and output."""
     from moot.cli import mcp as command
 
     _exit_with_code(command.run_mcp(server, config))
@@ -266,7 +251,7 @@ def discord(
     port: Annotated[int, typer.Option(help="0 takes any free port.", min=0, max=65535)] = 8642,
     config: ConfigOption = None,
 ) -> None:
-    """Serve the page and the API, and be in Discord too: what is said here and there is one discussion."""
+    """Serve the page and the API, and run the Discord bot. Both share the same discussions."""
     from moot.cli import discord as command
 
     _exit_with_code(command.run_discord(host, port, config))
@@ -277,7 +262,7 @@ def models(
     provider: Annotated[str, typer.Argument(help="Only this provider's models.")] = "",
     config: ConfigOption = None,
 ) -> None:
-    """List the models that can be asked right now."""
+    """List the available models."""
     from moot.cli import models as command
 
     _exit_with_code(command.run_models(provider, config))
@@ -285,7 +270,7 @@ def models(
 
 @app.command()
 def doctor(config: ConfigOption = None) -> None:
-    """Say what works, what lacks a key, and what to do about it."""
+    """Check all providers, and say which keys are missing and what to do."""
     from moot.cli import doctor as command
 
     _exit_with_code(command.run_doctor(config))
@@ -298,7 +283,7 @@ def lab_serve(
         Path | None, typer.Option("--script", help="A TOML or YAML file of scripts.", metavar="FILE")
     ] = None,
 ) -> None:
-    """Serve scripted models, faults and all, in the formats of OpenAI, Anthropic and Google."""
+    """Serve scripted models and faults over the APIs of OpenAI, Anthropic and Google."""
     from moot.cli import testing as command
 
     _exit_with_code(command.run_lab_server(port, script))
@@ -310,7 +295,7 @@ def lab_list(
         Path | None, typer.Option("--script", help="A TOML or YAML file of scripts.", metavar="FILE")
     ] = None,
 ) -> None:
-    """List the scripts and what goes wrong in each."""
+    """List the scripts and their faults."""
     from moot.cli import testing as command
 
     _exit_with_code(command.list_scripts(script))
@@ -318,7 +303,7 @@ def lab_list(
 
 @lab_commands.command("discord")
 def lab_discord() -> None:
-    """Let three personas talk in a Discord that is not Discord, and print what is seen there."""
+    """Run a demo of three personas on a fake Discord server, and print the channel."""
     from moot.cli import testing_discord as command
 
     _exit_with_code(command.run_discord_demo())
@@ -331,11 +316,11 @@ AccountNameArgument = Annotated[str, typer.Argument(help="The name to log in wit
 def user_add(
     name: AccountNameArgument,
     tenant: Annotated[
-        str | None, typer.Option(help="Share the discussions of this tenant; else it gets its own.")
+        str | None, typer.Option(help="Share the discussions of this tenant. Default: a new tenant.")
     ] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Add an account. The password is asked for, or read from standard input."""
+    """Add an account. Prompts for the password, or reads it from piped standard input."""
     from moot.cli import users
 
     _exit_with_code(users.add_account(name, tenant, _load_database_url(config)))
@@ -351,7 +336,7 @@ def user_list(config: ConfigOption = None) -> None:
 
 @user_commands.command("password")
 def user_password(name: AccountNameArgument, config: ConfigOption = None) -> None:
-    """Set a new password; all sessions and tokens of the account end."""
+    """Set a new password. Ends all sessions and revokes all tokens of the account."""
     from moot.cli import users
 
     _exit_with_code(users.change_account_password(name, _load_database_url(config)))
@@ -359,7 +344,7 @@ def user_password(name: AccountNameArgument, config: ConfigOption = None) -> Non
 
 @user_commands.command("remove")
 def user_remove(name: AccountNameArgument, config: ConfigOption = None) -> None:
-    """Remove an account; what it discussed stays with its tenant."""
+    """Remove an account. Its discussions stay with the tenant."""
     from moot.cli import users
 
     _exit_with_code(users.remove_account(name, _load_database_url(config)))
@@ -368,16 +353,16 @@ def user_remove(name: AccountNameArgument, config: ConfigOption = None) -> None:
 @user_commands.command("budget")
 def user_budget(
     name: AccountNameArgument,
-    dollars: Annotated[float | None, typer.Argument(help="US dollars a week.", metavar="DOLLARS")] = None,
-    none: Annotated[bool, typer.Option("--none", help="Take the account's own budget away.")] = False,
+    dollars: Annotated[float | None, typer.Argument(help="US dollars per week.", metavar="DOLLARS")] = None,
+    none: Annotated[bool, typer.Option("--none", help="Remove the account's own budget.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Say what an account may spend in a week; without a budget of its own, it has that of the settings."""
+    """Set the weekly budget of an account. Default: the budget of the settings."""
     from moot.cli import users
     from moot.types.errors import UsageError
 
     if (dollars is None) != none:
-        raise UsageError("Say how many dollars a week, such as 5.00, or --none.")
+        raise UsageError("DOLLARS: missing, or combined with --none. Pass dollars per week, such as 5.00, or --none.")
     _exit_with_code(users.update_account_budget(name, dollars, _load_database_url(config)))
 
 
@@ -388,20 +373,20 @@ def _load_database_url(config: Path | None) -> str:
 
 
 def _exit_with_code(code: int) -> NoReturn:
-    """End a command while an unread pipe can still be told from a mistake of ours."""
+    """Flush stdout, so that a closed pipe raises here and not at interpreter exit. Then exit."""
     sys.stdout.flush()
     raise typer.Exit(code)
 
 
 def _prepare_streams() -> None:
-    """See to it that the three standard streams are there and can print anything."""
+    """Open missing standard streams on /dev/null, and never fail on an unencodable character."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
-    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
-    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - stays open
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - stays open
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

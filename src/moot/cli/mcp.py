@@ -1,6 +1,6 @@
-"""`moot mcp`: Moot's tools on standard input and output, for programs that start their MCP servers themselves.
+"""`moot mcp`: MCP server over standard input and output, for clients that start their own servers.
 
-What is called is passed on to a server's `/mcp`: one that runs, or one of our own for as long as the caller stays.
+A proxy to `/mcp` of a Moot server: a running one, or one embedded in this process.
 """
 
 import logging
@@ -38,29 +38,26 @@ def run_mcp(server: str | None, config: Path | None) -> int:
 async def _run_mcp(server: str | None, config: Path | None) -> int:
     logs.configure_logging(logging.WARNING)
     chosen = settings.load_settings(config, os.environ)
-    async with connect_to_server(server, chosen, os.environ) as door:
-        async with ApiClient(door, _ignore_message) as api:
+    async with connect_to_server(server, chosen, os.environ) as address:
+        async with ApiClient(address, _ignore_message) as api:
             await api.check_connection()
-        await _serve_stdio_proxy(door)
+        await _serve_stdio_proxy(address)
     return 0
 
 
 async def _serve_stdio_proxy(server: ServerAddress) -> None:
-    """Serve standard input until it ends."""
-    patient = httpx2.Timeout(CONNECT_SECONDS, read=None)  # a table may think for long
-    async with httpx2.AsyncClient(headers=server.headers, timeout=patient) as http:
+    timeouts = httpx2.Timeout(CONNECT_SECONDS, read=None)  # a run may take long; no read timeout
+    async with httpx2.AsyncClient(headers=server.headers, timeout=timeouts) as http:
         transport = streamable_http_client(f"{server.url}/mcp", http_client=http, max_sse_event_size=None)
         async with Client(transport) as client, stdio_server() as (read, write):
-            passing = build_proxy_server(client)
-            await passing.run(read, write, passing.create_initialization_options())
+            proxy = build_proxy_server(client)
+            await proxy.run(read, write, proxy.create_initialization_options())
 
 
 def build_proxy_server(client: Client) -> Server[Any]:
-    """Make a server that offers what another one does."""
+    """Return an MCP server that forwards tool requests and progress to `client`."""
 
-    async def list_tools(
-        _: ServerRequestContext[Any], params: PaginatedRequestParams | None
-    ) -> ListToolsResult:
+    async def list_tools(_: ServerRequestContext[Any], params: PaginatedRequestParams | None) -> ListToolsResult:
         return await client.list_tools(cursor=params.cursor if params else None)
 
     async def call_tool(ctx: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
@@ -68,12 +65,10 @@ def build_proxy_server(client: Client) -> Server[Any]:
             await ctx.session.report_progress(progress, total, message)
 
         try:
-            return await client.call_tool(
-                params.name, params.arguments or {}, progress_callback=report_progress
-            )
+            return await client.call_tool(params.name, params.arguments or {}, progress_callback=report_progress)
         except MCPError as error:
-            words = f"The Moot server did not answer: {error}"
-            return CallToolResult(content=[TextContent(type="text", text=words)], is_error=True)
+            text = f"The Moot server did not answer: {error}"
+            return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
     return Server(
         "moot",
@@ -85,4 +80,4 @@ def build_proxy_server(client: Client) -> Server[Any]:
 
 
 def _ignore_message(_: str) -> None:
-    """Nobody reads along."""
+    """Discard connection notices: stdout carries the protocol."""

@@ -1,4 +1,4 @@
-"""Who is asked: from the names on the command line, or none, to lanes with their fallbacks."""
+"""Model selection for `moot ask`: resolves `-m` names, or a default, to lanes with fallbacks."""
 
 import sys
 from collections.abc import Sequence
@@ -17,20 +17,17 @@ from moot.types.requests import File
 
 
 class Lane(Struct, frozen=True):
-    """A participant and the models that may speak for it, the chosen one first."""
-
     participant: Participant
-    models: tuple[ResolvedModel, ...]
+    models: tuple[ResolvedModel, ...]  # the chosen model first, then its fallbacks
 
 
 async def resolve_lanes(
     models: Sequence[str], files: Sequence[File], settings: Settings, registry: Registry
 ) -> list[Lane]:
-    """Give every model, or the default one, a lane that can be asked all that there is to ask."""
+    """Resolve each model, or the default one. Raises UsageError if a model cannot read one of the files."""
     models = models or (await resolve_default_model(settings, registry),)
     lanes = [
-        Lane(who, _resolve_with_fallbacks(who.model, settings, registry))
-        for who in make_participants(tuple(models))
+        Lane(who, _resolve_with_fallbacks(who.model, settings, registry)) for who in make_participants(tuple(models))
     ]
     demo = registry.demo_model()
     if demo in [model.name for lane in lanes for model in lane.models]:
@@ -39,7 +36,7 @@ async def resolve_lanes(
 
 
 def _resolve_with_fallbacks(name: str, settings: Settings, registry: Registry) -> tuple[ResolvedModel, ...]:
-    """Find a model and who may be asked instead; those that cannot be asked here are passed over."""
+    """Return the model and its fallbacks, without those that lack a key. Raises if none is left."""
     found: list[ResolvedModel] = []
     missing: UsageError | None = None
     for model in dict.fromkeys([name, *settings.fallback.get(name, ())]):
@@ -51,40 +48,43 @@ def _resolve_with_fallbacks(name: str, settings: Settings, registry: Registry) -
             if model == name and name != settings.model:
                 raise
             where = "model" if model == name else f'the fallback of "{name}"'
-            raise BadSettings(f"{error} It is {where} in the settings.") from error
+            raise BadSettings(f"{error} The settings name it as {where}.") from error
     if not found and missing is not None:
         raise missing
     if missing is not None and found[0].name != name:
-        sys.stderr.write(f"moot: {missing} {found[0].name} is asked instead.\n")
+        sys.stderr.write(f"moot: {missing} Using {found[0].name} instead.\n")
     return tuple(found)
 
 
 async def resolve_default_model(settings: Settings, registry: Registry) -> str:
-    """Take the model of the settings, else one there is a key for, else one that runs on this machine."""
+    """Return the model of the settings, else a cheap one with a key, else a local one.
+
+    Raises MissingKey if there is none. Prints the choice to stderr.
+    """
     if settings.model:
         return settings.model
     for name in registry:
         if registry.server_keys(name) and (cheap := registry.cheap_model(name)):
-            return _announce_model(f"{name}/{cheap}", "because there is a key for it")
+            return _announce_model(f"{name}/{cheap}", "because its key is set")
     for server in await find_local_servers(registry):
         if server.models:
             return _announce_model(f"{server.provider}/{server.models[0]}", "found on this machine")
     try:
-        why = "because nothing else is there" if registry.demo_model() else "the model file of your settings"
+        why = "because no other model is available" if registry.demo_model() else "the model file of your settings"
         return _announce_model(registry.resolve_model(registry.embedded_model()).name, why)
     except FeatureUnavailable as error:
         raise MissingKey(
-            f"There is no model to ask. Set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY, or start Ollama. {error}"
+            f"No model is available. Set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY, or start Ollama. {error}"
         ) from error
 
 
 def _announce_model(model: str, why: str) -> str:
-    sys.stderr.write(f"moot: asking {model}, {why}. Choose with -m provider/model.\n")
+    sys.stderr.write(f"moot: using {model}, {why}. Choose with -m provider/model.\n")
     return model
 
 
 def _filter_models_by_files(lane: Lane, files: Sequence[File]) -> Lane:
-    """Refuse a file that the model cannot read before anything is paid; leave out fallbacks that cannot."""
+    """Raise if the chosen model cannot read a file. Drops fallbacks that cannot."""
     chosen = lane.models[0]
     for file in files:
         reject_unreadable_file(lane.participant.name, chosen.name, _readable_file_kinds(chosen), file)

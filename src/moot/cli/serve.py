@@ -1,4 +1,7 @@
-"""`moot serve`: listens at once, loads the rest, and when told to end lets runs finish before it goes."""
+"""`moot serve`: HTTP server with early listening and graceful shutdown.
+
+Shutdown order: reject new runs, drain active runs, close connections, release unfinished runs.
+"""
 
 import asyncio
 import logging
@@ -28,13 +31,12 @@ if TYPE_CHECKING:
     from moot.app.container import Services
 
 DRAIN_SECONDS = 10.0
-KEEP_ALIVE_SECONDS = (
-    75  # longer than proxies and clients keep an idle connection, so that they close it, not the server
-)
+# Longer than the idle timeout of proxies and clients. If the server closed first, a request could be lost.
+KEEP_ALIVE_SECONDS = 75
 SHUTDOWN_SECONDS = 5.0
 POLL_SECONDS = 0.05
 BACKLOG = 2048
-WILDCARD_HOSTS = ("0.0.0.0", "::")  # noqa: S104 - to be told apart from an address that can be opened
+WILDCARD_HOSTS = ("0.0.0.0", "::")  # noqa: S104 - only compared
 
 log = logging.getLogger(__name__)
 
@@ -54,14 +56,17 @@ def no_background_service(*_: object) -> AbstractAsyncContextManager[None]:
 
 
 def run_serve(options: ServeOptions, background_service: BackgroundService = no_background_service) -> int:
-    """Serve until told to end; `beside` is what goes on in the same house meanwhile."""
+    """Serve until a signal arrives. `background_service` runs in the same process, as the Discord bot does."""
     chosen = settings.load_settings(options.config, os.environ)
     logs.configure_logging()
     return event_loop.run_coroutine(_serve_until_stopped(options, chosen, background_service))
 
 
 class GracefulServer(uvicorn.Server):
-    """Told to end, it first lets `told` be set, and ends when the owner says so; told again, it ends at once."""
+    """uvicorn server whose first exit signal only sets `shutdown_requested`; the second exits at once.
+
+    The owner drains the runs and then sets `should_exit`.
+    """
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -75,7 +80,7 @@ class GracefulServer(uvicorn.Server):
 
 
 class EmbeddedServer(GracefulServer):
-    """A server inside another command, which hears the signals itself."""
+    """Server inside another command, which handles the signals itself."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -83,27 +88,25 @@ class EmbeddedServer(GracefulServer):
 
 
 class RunningServer(Struct, frozen=True):
-    """A server that answers: `page` is where a browser finds it, `task` ends when it does."""
-
     server: GracefulServer
-    task: "asyncio.Task[None]"
+    task: "asyncio.Task[None]"  # done when the server has stopped
     page_url: str
 
 
 async def _serve_until_stopped(
     options: ServeOptions, app_settings: settings.Settings, background_service: BackgroundService
 ) -> int:
-    listening = _open_listener(options)
+    listener = _open_listener(options)
     async with start_server(
-        app_settings, listening, loopback=is_loopback(options.host), background_service=background_service
-    ) as serving:
+        app_settings, listener, loopback=is_loopback(options.host), background_service=background_service
+    ) as running_server:
         sys.stderr.write(
-            f"moot: listening on {_listener_url(listening)}; open {serving.page_url} in a browser. Ctrl-C stops.\n"
+            f"moot: listening on {_listener_url(listener)}; open {running_server.page_url} in a browser. Ctrl-C stops.\n"
         )
         if options.open_browser:
-            # Some browsers return when they end.
-            Thread(target=_open_browser, args=(serving.page_url,), daemon=True).start()
-        await _wait_for_shutdown(serving)
+            # In a thread, because `webbrowser.open` may block until the browser exits.
+            Thread(target=_open_browser, args=(running_server.page_url,), daemon=True).start()
+        await _wait_for_shutdown(running_server)
     return 0
 
 
@@ -116,11 +119,11 @@ async def start_server(
     server_class: type[GracefulServer] = GracefulServer,
     background_service: BackgroundService = no_background_service,
 ) -> AsyncIterator[RunningServer]:
-    """Open a house and serve it while the block goes on; then let its runs end, or leave them to the next."""
-    gate = StartupApp()
+    """Serve until the block ends; then drain the runs and release the unfinished ones."""
+    startup_app = StartupApp()
     server = server_class(
         uvicorn.Config(
-            gate,
+            startup_app,
             lifespan="off",
             ws="none",
             log_config=None,
@@ -129,20 +132,20 @@ async def start_server(
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
         )
     )
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    server_task = asyncio.create_task(server.serve(sockets=[listener]))
     try:
-        building = await asyncio.to_thread(import_module, "moot.app.container")
-        async with building.open_services(app_settings, os.environ, _page_url(listener)) as house:
-            gate.attach_app(await house.build_asgi_app(app_settings, loopback=loopback))
-            async with background_service(house, app_settings):
-                yield RunningServer(server, serving, _page_url(listener))
-                await _drain_runs(house, server)
-            await _close_connections(house, server, serving)
-            await _release_unfinished_runs(house)
+        container = await asyncio.to_thread(import_module, "moot.app.container")
+        async with container.open_services(app_settings, os.environ, _page_url(listener)) as services:
+            startup_app.attach_app(await services.build_asgi_app(app_settings, loopback=loopback))
+            async with background_service(services, app_settings):
+                yield RunningServer(server, server_task, _page_url(listener))
+                await _drain_runs(services, server)
+            await _close_connections(services, server, server_task)
+            await _release_unfinished_runs(services)
     finally:
-        gate.reject_requests()
+        startup_app.reject_requests()
         server.should_exit = True
-        await asyncio.gather(serving, return_exceptions=True)
+        await asyncio.gather(server_task, return_exceptions=True)
 
 
 def _open_listener(options: ServeOptions) -> socket.socket:
@@ -161,46 +164,40 @@ def _listener_url(listener: socket.socket) -> str:
 
 
 def _page_url(listener: socket.socket) -> str:
-    """Say where a browser of this machine finds the page; an address that stands for all others is none to go to."""
+    """Return the URL of the page for a local browser. A wildcard address becomes localhost."""
     host, port = listener.getsockname()[:2]
     return f"http://localhost:{port}/" if host in WILDCARD_HOSTS else f"{_listener_url(listener)}/"
 
 
 def _open_browser(page_url: str) -> None:
     if not webbrowser.open(page_url):
-        sys.stderr.write(f"moot: there is no browser that could be started; open {page_url} yourself.\n")
+        sys.stderr.write(f"moot: no browser could be started. Open {page_url} yourself.\n")
 
 
 async def _wait_for_shutdown(running_server: RunningServer) -> None:
-    told = asyncio.create_task(running_server.server.shutdown_requested.wait())
-    await asyncio.wait({told, running_server.task}, return_when=asyncio.FIRST_COMPLETED)
-    told.cancel()
+    requested = asyncio.create_task(running_server.server.shutdown_requested.wait())
+    await asyncio.wait({requested, running_server.task}, return_when=asyncio.FIRST_COMPLETED)
+    requested.cancel()
 
 
 async def _drain_runs(services: "Services", server: GracefulServer) -> None:
-    """Take in nothing new, and give the runs that go on some time to end; their readers stay until then.
+    """Reject new runs and wait up to `DRAIN_SECONDS` for active ones. Event streams stay open.
 
-    Turns whose state is with the client are interrupted: it can have them taken elsewhere.
+    Stateless turns are interrupted, because the client can retry them on another server.
     """
     services.discussion_service.drain()
     await services.stateless.close()
     if services.run_manager.executions:
-        sys.stderr.write(
-            f"moot: waiting up to {DRAIN_SECONDS:.0f} s for runs to end; Ctrl-C again ends at once.\n"
-        )
-    until = asyncio.get_running_loop().time() + DRAIN_SECONDS
+        sys.stderr.write(f"moot: waiting up to {DRAIN_SECONDS:.0f} s for runs to end. Ctrl-C again stops at once.\n")
+    deadline = asyncio.get_running_loop().time() + DRAIN_SECONDS
     while (  # noqa: ASYNC110 - three conditions end the loop
-        services.run_manager.executions
-        and not server.should_exit
-        and asyncio.get_running_loop().time() < until
+        services.run_manager.executions and not server.should_exit and asyncio.get_running_loop().time() < deadline
     ):
         await asyncio.sleep(POLL_SECONDS)
 
 
-async def _close_connections(
-    services: "Services", server: GracefulServer, server_task: asyncio.Task[None]
-) -> None:
-    """Take no more calls, and end all streams; readers that come back at once are ended again."""
+async def _close_connections(services: "Services", server: GracefulServer, server_task: asyncio.Task[None]) -> None:
+    """Stop the server. Closes event streams in a loop, because clients may reconnect before it has stopped."""
     server.should_exit = True
     while not server_task.done():
         services.sse_connections.close_all()
@@ -210,15 +207,18 @@ async def _close_connections(
 
 
 async def _release_unfinished_runs(services: "Services") -> None:
-    """Leave what did not end to whoever starts next; it must not look as if it had failed."""
-    left = len(services.run_manager.executions)
+    """Release unfinished runs to other workers, then exit without cleanup.
+
+    Cleanup would cancel the executions, and their runs could be recorded as failed.
+    """
+    unfinished = len(services.run_manager.executions)
     try:
         async with asyncio.timeout(SHUTDOWN_SECONDS):
             await services.shutdown_services()
     except (DatabaseUnavailable, TimeoutError):
-        log.warning("the database is away: others will find out by themselves that this server has left")
-        left = left or 1
-    if left:
-        log.warning("runs are left to the next server", extra={"runs": left})
+        log.warning("database unavailable; runs are released when the worker lease expires")
+        unfinished = unfinished or 1
+    if unfinished:
+        log.warning("unfinished runs released", extra={"runs": unfinished})
         logging.shutdown()
         os._exit(0)

@@ -1,4 +1,4 @@
-"""`moot lab`: the failure lab on a port, for trying any client against everything that can go wrong."""
+"""`moot lab`: fake provider server with scripted models and faults, for testing clients."""
 
 import asyncio
 import sys
@@ -16,7 +16,7 @@ SETTINGS_HINT = """Put this into moot.toml and ask lab/echo, lab/slow, lab/reset
 api = "openai"            # or anthropic with base_url {url}/v1, or google with {url}/v1beta
 base_url = "{url}/v1"
 
-Ctrl-C ends it.
+Ctrl-C stops.
 """
 
 
@@ -42,7 +42,5 @@ async def _serve_scripts(port: int, script_catalog: Scripts) -> int:
             sys.stdout.flush()
             await asyncio.Event().wait()
     except OSError as error:
-        raise UsageError(
-            f"Port {port} cannot be used, it may be taken. Choose another with --port."
-        ) from error
+        raise UsageError(f"--port {port}: cannot listen; it may be in use. Choose another port.") from error
     return 0

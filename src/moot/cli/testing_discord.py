@@ -1,4 +1,4 @@
-"""`moot lab discord`: a consensus of three personas in a channel of the double, with a stop in the middle."""
+"""`moot lab discord`: demo of a consensus with three personas on a fake Discord server."""
 
 import re
 import secrets
@@ -12,9 +12,7 @@ from moot.providers.catalog import ProviderConfig
 from moot.settings import DiscordSettings, Settings
 from moot.testing.discord.server import FAKE_BOT_TOKEN, FakeDiscord, serve_discord
 
-DEMO_PARTICIPANTS = (
-    "sceptic = scripted/doubting, engineer = scripted/building, historian = scripted/remembering"
-)
+DEMO_PARTICIPANTS = "sceptic = scripted/doubting, engineer = scripted/building, historian = scripted/remembering"
 DEMO_SCRIPTS = """
 [doubting]
 answer = "Round for whom? A round table wastes every corner of a room."
@@ -44,12 +42,12 @@ async def _run_demo() -> int:
 
     with TemporaryDirectory() as folder:
         chosen = _demo_settings(Path(folder))
-        async with serve_discord(FakeDiscord()) as double:
-            _use_fake_discord(double)
-            async with open_services(chosen, {"MOOT_SECRET": secrets.token_hex(16)}, double.url) as house:
-                async with bot.run_discord_bot(house, chosen):
-                    transcript = await _play_conversation(double)
-                await house.shutdown_services()
+        async with serve_discord(FakeDiscord()) as fake_discord:
+            _use_fake_discord(fake_discord)
+            async with open_services(chosen, {"MOOT_SECRET": secrets.token_hex(16)}, fake_discord.url) as services:
+                async with bot.run_discord_bot(services, chosen):
+                    transcript = await _play_conversation(fake_discord)
+                await services.shutdown_services()
     sys.stdout.write(transcript)
     return 0
 
@@ -65,7 +63,7 @@ def _demo_settings(folder: Path) -> Settings:
 
 
 def _use_fake_discord(fake_discord: FakeDiscord) -> None:
-    """Let discord.py find the double where it looks for Discord."""
+    """Point discord.py at the fake server."""
     import yarl
     from discord.gateway import DiscordWebSocket
     from discord.http import Route
@@ -75,11 +73,11 @@ def _use_fake_discord(fake_discord: FakeDiscord) -> None:
 
 
 async def _play_conversation(fake_discord: FakeDiscord) -> str:
-    """Let Anna lay a table, ask, and stop the second round in the middle."""
+    """Start a consensus, stop it in the second round, and return the channel transcript."""
     channel = fake_discord.add_channel("general")
     await fake_discord.wait_until(lambda: bool(fake_discord.gateway.identify_count))
     fake_discord.use_command(channel, "anna", "new", participants=DEMO_PARTICIPANTS, mode="consensus")
-    await fake_discord.wait_for_message(channel, "begins the discussion")
+    await fake_discord.wait_for_message(channel, "starts the discussion")
     fake_discord.post_message(channel, "anna", "Should our table be round?")
     await fake_discord.wait_for_message(channel, "Then let me draw it.")
     fake_discord.post_message(channel, "anna", "stop")

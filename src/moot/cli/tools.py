@@ -1,4 +1,4 @@
-"""The tools of `moot ask`: servers of the settings, and whoever sits at the terminal is asked what they may do."""
+"""Tools of `moot ask`: tool servers from the settings, with approval at the terminal."""
 
 import asyncio
 import sys
@@ -22,9 +22,9 @@ async def open_tool_session(
     environment: Mapping[str, str],
     names: Mapping[str, str],
 ) -> AsyncIterator[ToolSession | None]:
-    """Open a workshop for the tools that are named, if any are, or refuse those that are not there.
+    """Yield a tool session, or None if no tools are given. Raises UsageError for an unknown server.
 
-    `names` are those of the participants, by id: so they are called where somebody is asked.
+    `names`: participant names by id, for the prompts.
     """
     if not tools:
         yield None
@@ -35,31 +35,29 @@ async def open_tool_session(
         config = servers[server]
         return ToolSource(await create_configured_toolbox(server, config, environment), config.trusts_tool)
 
-    asking = TerminalApprovalPolicy(sys.stdin, sys.stderr, names)
-    opened = ToolSession(connect_source, lambda: asking)
+    policy = TerminalApprovalPolicy(sys.stdin, sys.stderr, names)
+    session = ToolSession(connect_source, lambda: policy)
     try:
-        yield opened
+        yield session
     finally:
-        await opened.aclose()
+        await session.aclose()
 
 
 def _check_tool_servers(tools: Sequence[str], servers: Mapping[str, ServerConfig]) -> None:
     for server in group_by_server(tools):
         if server == BUILTIN_SERVER_NAME:
-            raise UsageError(
-                "--tools moot: Moot's own tools read what moot serve keeps; moot ask keeps nothing."
-            )
+            raise UsageError("--tools moot: not available in moot ask, which stores nothing. Use moot serve.")
         if server not in servers:
-            known = f"There are {', '.join(servers)}." if servers else "There are none."
+            known = f"Choose one of {', '.join(servers)}." if servers else "The settings name no tool servers."
             raise UsageError(
-                f"--tools {strip_control_chars(server)}: the settings name no such server under [tools.{strip_control_chars(server)}]. {known}"
+                f"--tools {strip_control_chars(server)}: the settings have no [tools.{strip_control_chars(server)}]. {known}"
             )
 
 
 class TerminalApprovalPolicy:
-    """The consent of whoever sits at the terminal, one question at a time; where nobody does, there is none.
+    """Approval policy that prompts at the terminal, one call at a time. Refuses without a terminal.
 
-    `names` are those of the participants, by id.
+    `names`: participant names by id.
     """
 
     def __init__(self, input_stream: TextIO | None, output_stream: TextIO, names: Mapping[str, str]) -> None:
@@ -73,12 +71,12 @@ class TerminalApprovalPolicy:
         return "given" if request.tool in self._always_allowed else "wanted"
 
     async def request_approval(self, request: ToolCallRequest) -> None:
-        """The question is put when its turn has come."""
+        """No-op: `wait_for_decision` prompts."""
 
     async def wait_for_decision(self, request: ToolCallRequest) -> ApprovalDecision | None:
         if self._terminal is None:
-            words = f"{request.tool} has effects, and nobody is here to allow it: it is not called. Trust it in moot.toml, or ask at a terminal."
-            self._output_stream.write(f"\nmoot: {strip_control_chars(words)}\n")
+            text = f"{request.tool}: not called, because it needs approval and there is no terminal. Trust it in moot.toml, or run moot in a terminal."
+            self._output_stream.write(f"\nmoot: {strip_control_chars(text)}\n")
             return None
         async with self._prompt_lock:
             if request.tool in self._always_allowed:
@@ -90,4 +88,4 @@ class TerminalApprovalPolicy:
         return answer
 
     async def record_call_start(self, request: ToolCallRequest) -> None:
-        """It is noted nowhere: nothing of this run outlives its process."""
+        """No-op: the run is not stored, so it is never resumed."""

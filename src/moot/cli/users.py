@@ -1,4 +1,4 @@
-"""`moot user …`: who may log in. Each command opens the database, does one thing, and says so in a line."""
+"""`moot user`: account management, directly on the database."""
 
 import getpass
 import sys
@@ -20,14 +20,14 @@ DatabaseAction = Callable[[Database], Awaitable[list[str]]]
 
 
 def prompt_password() -> str:
-    """Ask for a password twice, unseen; where nobody sits at a terminal, read one line."""
+    """Prompt twice without echo on a terminal; else read one line from standard input."""
     if sys.stdin is None:
-        raise UsageError("There is nothing to read a password from: type it at a terminal, or pipe it in.")
+        raise UsageError("password: standard input is closed. Run this in a terminal, or pipe the password in.")
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")
     password = getpass.getpass("Password: ")
     if getpass.getpass("Again: ") != password:
-        raise UsageError("The two passwords differ; nothing was changed.")
+        raise UsageError("The passwords differ. Nothing was changed.")
     return password
 
 
@@ -46,27 +46,22 @@ def add_account(
 
 def list_accounts(database_url: str) -> int:
     async def action(database: Database) -> list[str]:
-        known = [
-            (one, datetime.fromtimestamp(one.created_at, UTC))
-            for one in await Accounts(database).list_accounts()
-        ]
+        known = [(one, datetime.fromtimestamp(one.created_at, UTC)) for one in await Accounts(database).list_accounts()]
         own = await Budgets(database).account_limits()
         budgets = {id: f"  {format_usd(budget)} a week" for id, budget in own.items()}
-        return [
-            f"{one.name}  {one.tenant}  since {since.date()}{budgets.get(one.id, '')}" for one, since in known
-        ]
+        return [f"{one.name}  {one.tenant}  since {since.date()}{budgets.get(one.id, '')}" for one, since in known]
 
     return _run_with_database(database_url, action)
 
 
 def update_account_budget(name: str, budget: float | None, database_url: str) -> int:
     if budget is not None and not 0 <= budget <= MAX_AMOUNT_USD:
-        raise UsageError(f"A budget is a number of US dollars from 0 to {MAX_AMOUNT_USD:,}.")
+        raise UsageError(f"budget: out of range. Use US dollars from 0 to {MAX_AMOUNT_USD:,}.")
 
     async def action(database: Database) -> list[str]:
         await Budgets(database).set_limit(name, budget)
         if budget is None:
-            return [f"{name} has no budget of its own any more."]
+            return [f"Removed the budget of {name}."]
         return [f"{name} may spend {format_usd(budget)} a week."]
 
     return _run_with_database(database_url, action)
@@ -74,35 +69,31 @@ def update_account_budget(name: str, budget: float | None, database_url: str) ->
 
 def remove_account(name: str, database_url: str) -> int:
     async def action(database: Database) -> list[str]:
-        gone = await Accounts(database).delete_account(name)
-        return [f"Removed {gone.name}; what the tenant {gone.tenant} has is kept."]
+        account = await Accounts(database).delete_account(name)
+        return [f"Removed {account.name}. The discussions of the tenant {account.tenant} are kept."]
 
     return _run_with_database(database_url, action)
 
 
-def change_account_password(
-    name: str, database_url: str, password_source: PasswordSource = prompt_password
-) -> int:
+def change_account_password(name: str, database_url: str, password_source: PasswordSource = prompt_password) -> int:
     password = _read_valid_password(password_source)
 
     async def action(database: Database) -> list[str]:
         await Accounts(database).set_password(name, password)
-        return [f"Changed the password of {name}; sessions and tokens made before are over."]
+        return [f"Changed the password of {name}. Its sessions and tokens are revoked."]
 
     return _run_with_database(database_url, action)
 
 
 def _run_with_database(database_url: str, action: DatabaseAction) -> int:
-    """Let something be done with a database, and say what was done."""
+    """Migrate the database, run the action, and print the lines it returns."""
 
     async def run_action() -> list[str]:
         async with Database(database_url) as database:
             await migrate(database)
             return await action(database)
 
-    sys.stdout.write(
-        "".join(f"{strip_control_chars(line)}\n" for line in event_loop.run_coroutine(run_action()))
-    )
+    sys.stdout.write("".join(f"{strip_control_chars(line)}\n" for line in event_loop.run_coroutine(run_action())))
     return 0
 
 

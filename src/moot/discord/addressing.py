@@ -1,4 +1,4 @@
-"""Decides whom a Discord message addresses, and who continues a chain of replies."""
+"""Parser for the participants named in a Discord message, and the reply chain that follows from it."""
 
 import logging
 import re
@@ -15,11 +15,11 @@ EDGE_PUNCTUATION = re.compile(r"^[\W_]+|[\W_]+$")
 
 
 def find_named_participants(text: str, participants: Sequence[Participant]) -> tuple[str, ...]:
-    """Return the ids of those who are named, in the order of their first naming, and no more than may answer."""
+    """Return participant ids in order of first mention, at most `MAX_RESPONDERS`."""
     ids = {who.name.casefold(): who.id for who in participants}
     if not ids:
         return ()
-    longest_first = sorted(ids, key=len, reverse=True)  # Alpha 2 is not Alpha
+    longest_first = sorted(ids, key=len, reverse=True)  # so that "Alpha 2" does not match "Alpha"
     name = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)")
     found = (ids[match[0]] for match in name.finditer(text.casefold()))
     return tuple(dict.fromkeys(found))[:MAX_RESPONDERS]
@@ -35,26 +35,30 @@ log = logging.getLogger(__name__)
 
 
 async def continue_with_named_participant(deps: DiscordDeps, run: Run) -> None:
-    """Let the next one speak after a run in which some were called upon, if there is to be a next one."""
-    following = await _next_participant_id(deps, run)
-    if following is not None:
+    """Start one more turn if the last answer names another participant.
+
+    Idempotent: the run id is part of the idempotency key. Logs a rejected request instead of raising.
+    """
+    participant = await _next_participant_id(deps, run)
+    if participant is not None:
         try:
             key = f"discord/after/{run.id}"
-            await deps.discussion_service.continue_(deps.caller, run.discussion, 1, key, following)
+            await deps.discussion_service.continue_(deps.caller, run.discussion, 1, key, participant)
         except MootError as error:
-            log.info("nobody goes on", extra={"run": run.id, "reason": str(error)})
+            log.info("reply chain ended: request rejected", extra={"run": run.id, "reason": str(error)})
 
 
 async def _next_participant_id(deps: DiscordDeps, run: Run) -> str | None:
     runs = await deps.runs.list_runs(deps.caller.tenant, run.discussion)
     if not runs or runs[-1].id != run.id or runs[-1].status != "completed":
         return None
+    # Counts the trailing `continue` runs, so that two participants cannot answer each other forever.
     chained = next((at for at, one in enumerate(reversed(runs)) if one.mode != "continue"), MAX_CHAINED_TURNS)
     if chained >= MAX_CHAINED_TURNS:
         return None
     plan = await deps.runs.get_plan(runs[-1 - chained].id)
-    said = [one for one in await deps.discussions.run_messages(run.id) if one.participant and one.content]
-    if plan.answering is None or not said:
+    answers = [one for one in await deps.discussions.run_messages(run.id) if one.participant and one.content]
+    if plan.answering is None or not answers:
         return None
-    others = [who for who in plan.participants if who.id != said[-1].participant]
-    return next(iter(find_named_participants(said[-1].content, others)), None)
+    others = [who for who in plan.participants if who.id != answers[-1].participant]
+    return next(iter(find_named_participants(answers[-1].content, others)), None)

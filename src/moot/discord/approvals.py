@@ -1,4 +1,4 @@
-"""Questions whether a tool may be called: how they read in a channel, which are open, and what their buttons carry."""
+"""Approval prompts for tool calls in a Discord channel: text, button ids and the list of open prompts."""
 
 import re
 from typing import get_args
@@ -10,7 +10,7 @@ from moot.discord.format.pieces import CodeBlock
 from moot.types.events import ApprovalWanted, ToolCalled, TurnKey
 from moot.types.tools import ApprovalDecision, ApprovalOutcome
 
-MAX_ARGUMENT_CHARS = 600  # characters of the arguments
+MAX_ARGUMENT_CHARS = 600
 BUTTON_LABELS: dict[ApprovalDecision, str] = {
     "allow": "Allow",
     "always": "Allow in this discussion",
@@ -20,16 +20,16 @@ OUTCOME_TEXTS: dict[ApprovalOutcome, str] = {
     "allow": "Allowed.",
     "always": "Allowed, now and for the rest of this discussion.",
     "refuse": "Refused.",
-    "expired": "Nobody answered in time, so it was not called.",
-    "stopped": "Stopped, so it was not called.",
+    "expired": "No answer in time. The tool was not called.",
+    "stopped": "Stopped. The tool was not called.",
 }
-INTERRUPTED_TEXT = "The turn was cut off, and nobody waits for this answer any more."
-REPEATED_CALL_WARNING = "**It may have been done already**, before this turn was cut off."
+INTERRUPTED_TEXT = "The turn was interrupted. This approval is no longer needed."
+REPEATED_CALL_WARNING = "**This call may already have run**, before the turn was interrupted."
 _BUTTON_ID = re.compile(rf"moot:({'|'.join(get_args(ApprovalDecision))}):(run_\w+):(call_\w+)")
 
 
 class ApprovalKey(Struct, frozen=True):
-    """Whether a call of a run may be made. A button carries all of it, so that it works in any later process."""
+    """Identifies one tool call. The button id contains all of it, so buttons work after a restart."""
 
     run_id: str
     call_id: str
@@ -39,7 +39,7 @@ class ApprovalKey(Struct, frozen=True):
 
 
 def parse_button_id(button_id: str) -> tuple[ApprovalKey, ApprovalDecision] | None:
-    """Read what a button carries, if it is one of a question."""
+    """Return None if the id is not one of an approval button."""
     found = _BUTTON_ID.fullmatch(button_id)
     if found is None:
         return None
@@ -48,16 +48,14 @@ def parse_button_id(button_id: str) -> tuple[ApprovalKey, ApprovalDecision] | No
 
 
 class PostedApproval(Struct, frozen=True):
-    """A question that is open: in whose turn it came up, and where and how it was posted."""
-
     call_id: str
     turn_key: TurnKey
-    position: int
+    position: int  # of the prompt in the run's delivery steps
     text: str
 
 
 class OpenApprovals:
-    """The calls of a run that are under way, and the questions about them that nobody has answered."""
+    """Tool calls of a run that have not returned, and their unanswered prompts."""
 
     def __init__(self) -> None:
         self._arguments: dict[str, str] = {}
@@ -68,23 +66,20 @@ class OpenApprovals:
 
     def open_approval(self, event: ApprovalWanted, participant_name: str, position: int) -> PostedApproval:
         text = _approval_text(event, participant_name, self._arguments[event.call_id])
-        asked = self.open_approvals[event.call_id] = PostedApproval(
-            event.call_id, event.turn_key, position, text
-        )
-        return asked
+        approval = self.open_approvals[event.call_id] = PostedApproval(event.call_id, event.turn_key, position, text)
+        return approval
 
     def close_approval(self, call_id: str) -> list[PostedApproval]:
-        """Take out the question about a call, if there is one, and forget the call."""
+        """Forget a call. Returns its prompt, or an empty list."""
         self._arguments.pop(call_id, None)
-        asked = self.open_approvals.pop(call_id, None)
-        return [asked] if asked else []
+        approval = self.open_approvals.pop(call_id, None)
+        return [approval] if approval else []
 
     def close_turn_approvals(self, turn_key: TurnKey) -> list[PostedApproval]:
-        """Take out the questions of a turn that goes on no more."""
         return [
-            self.open_approvals.pop(asked.call_id)
-            for asked in tuple(self.open_approvals.values())
-            if asked.turn_key == turn_key
+            self.open_approvals.pop(approval.call_id)
+            for approval in tuple(self.open_approvals.values())
+            if approval.turn_key == turn_key
         ]
 
 
@@ -99,9 +94,7 @@ def _approval_text(event: ApprovalWanted, participant_name: str, arguments: str)
 
 
 def _printable_arguments(arguments: str) -> str:
-    """Show the beginning of arguments, and in it all that could hide."""
-    seen = "".join(
-        char if char.isprintable() else f"\\u{ord(char):04x}" for char in arguments[:MAX_ARGUMENT_CHARS]
-    )
+    """Truncate the arguments and escape non-printable characters, which could hide text from the user."""
+    seen = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in arguments[:MAX_ARGUMENT_CHARS])
     more = len(arguments) - MAX_ARGUMENT_CHARS
-    return f"{seen or '{}'} … and {more:,} characters more: see the page" if more > 0 else seen or "{}"
+    return f"{seen or '{}'} … and {more:,} more characters: see the page" if more > 0 else seen or "{}"

@@ -1,4 +1,4 @@
-"""The bot: what happens in Discord comes in here, and goes to the channels that are bound, or to commands."""
+"""Discord bot: routes gateway events to bound channels and commands."""
 
 import asyncio
 import logging
@@ -22,8 +22,8 @@ from moot.types.errors import MootError, UsageError
 from moot.types.modes import ModeName
 
 RESTART_DELAY_SECONDS = 5.0
-NO_WRITE_PERMISSION_TEXT = "Only those who may write in this channel can answer."
-TEXT_CHANNELS_ONLY_TEXT = "Moot speaks in the text channels of a server."
+NO_WRITE_PERMISSION_TEXT = "Only members who can write in this channel can answer."
+TEXT_CHANNELS_ONLY_TEXT = "Moot works only in text channels of a server."
 
 RoundsOption = app_commands.Range[int, 1, MAX_ROUNDS]
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class Bot(discord.Client):
         self._tree.add_command(_build_command_group(self._commands))
 
     def dispatch(self, event: str, /, *args: Any, **more: Any) -> None:
-        """Let nothing happen any more after the end: discord.py may still find out that it is ready."""
+        """Ignore events after `close`: discord.py may still dispatch `ready`."""
         if not self.is_closed():
             super().dispatch(event, *args, **more)
 
@@ -52,11 +52,11 @@ class Bot(discord.Client):
         try:
             await self._tree.sync()
         except discord.HTTPException as error:
-            log.warning("Discord does not take the commands of Moot", extra={"reason": error.text})
+            log.warning("discord rejected the slash commands", extra={"reason": error.text})
 
     async def on_ready(self) -> None:
-        """Take up all channels that are bound; after a new session, those that are not."""
-        log.info("connected to Discord", extra={"servers": len(self.guilds)})
+        """Attach all bound channels. Discord calls this again after a reconnect; attached channels are kept."""
+        log.info("connected to discord", extra={"servers": len(self.guilds)})
         if not self._is_watching:
             self._is_watching = True
             self._run_forever(self._watch_discussions, "changes")
@@ -86,14 +86,12 @@ class Bot(discord.Client):
                 await reply_to_message(message, str(error))
 
     async def _restore_channel(self, channel: discord.TextChannel) -> BoundChannel | None:
-        """Take up a channel in which somebody writes before all were taken up."""
+        """Attach a bound channel whose first message arrives before `on_ready` has attached it."""
         binding = await self._deps.channels.find_binding(self._deps.caller.tenant, str(channel.id))
         return self._attach_channel(channel, binding) if binding is not None else None
 
-    async def _run_mention_command(
-        self, channel: discord.TextChannel, message: discord.Message
-    ) -> CommandReply | None:
-        """Do what a mention asks for, if it is a command."""
+    async def _run_mention_command(self, channel: discord.TextChannel, message: discord.Message) -> CommandReply | None:
+        """Return None if the message is not a command."""
         me = channel.guild.me
         text = message.content
         for mention in (me.mention, f"<@!{me.id}>"):
@@ -111,20 +109,21 @@ class Bot(discord.Client):
         await message.reply(command_reply.text, file=file, allowed_mentions=NO_MENTIONS, mention_author=False)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
-        """Hear a button, whichever process has sent it; what comes of it is told where the question stands."""
+        """Handle approval buttons, including those that an earlier process posted.
+
+        The outcome arrives as a run event, and the delivery then edits the prompt.
+        """
         data: Mapping[str, object] = interaction.data or {}
         found = parse_button_id(str(data.get("custom_id", "")))
         if interaction.type is not discord.InteractionType.component or found is None:
             return
         await interaction.response.defer()
         try:
-            if not interaction.permissions.send_messages:  # whoever may write here may use commands
+            if not interaction.permissions.send_messages:  # the same permission as for commands
                 raise UsageError(NO_WRITE_PERMISSION_TEXT)
             await self._commands.answer_approval(*found)
         except MootError as error:
-            await interaction.followup.send(
-                str(error)[:MAX_REPLY_CHARS], ephemeral=True, allowed_mentions=NO_MENTIONS
-            )
+            await interaction.followup.send(str(error)[:MAX_REPLY_CHARS], ephemeral=True, allowed_mentions=NO_MENTIONS)
 
     async def on_guild_channel_delete(self, channel: discord.abc.GuildChannel) -> None:
         if bound := self.find_bound_channel(str(channel.id)):
@@ -134,7 +133,6 @@ class Bot(discord.Client):
         return self._bound_channels.get(channel)
 
     async def bind_channel(self, channel: discord.TextChannel, binding: ChannelBinding) -> BoundChannel:
-        """Bind a channel for good."""
         await self._deps.channels.save_binding(binding)
         bound = self._attach_channel(channel, binding)
         await bound.rebind(binding)
@@ -143,11 +141,11 @@ class Bot(discord.Client):
     def _attach_channel(self, channel: discord.TextChannel, binding: ChannelBinding) -> BoundChannel:
         if bound := self.find_bound_channel(binding.id):
             return bound
-        thoughts = self._get_sender(self._deps.reasoning_channel) if self._deps.reasoning_channel else None
-        bound = BoundChannel(self._deps, channel, binding, self._get_sender(binding.id), thoughts)
+        reasoning_sender = self._get_sender(self._deps.reasoning_channel) if self._deps.reasoning_channel else None
+        bound = BoundChannel(self._deps, channel, binding, self._get_sender(binding.id), reasoning_sender)
         self._bound_channels[binding.id] = bound
-        self._run_forever(bound.process_messages_forever, f"hearing {binding.id}")
-        self._run_forever(bound.deliver_runs_forever, f"telling {binding.id}")
+        self._run_forever(bound.process_messages_forever, f"messages {binding.id}")
+        self._run_forever(bound.deliver_runs_forever, f"delivery {binding.id}")
         return bound
 
     def _get_sender(self, channel_id: str) -> ChannelSender:
@@ -158,7 +156,6 @@ class Bot(discord.Client):
         return self._senders[channel_id]
 
     async def _watch_discussions(self) -> None:
-        """Let channels know when something changes in their discussions."""
         async with aclosing(self._deps.discussion_changes.watch_changes(self._deps.caller.tenant)) as watched:
             async for changes in watched:
                 for change in changes:
@@ -176,23 +173,21 @@ class Bot(discord.Client):
         return [one for one in self._bound_channels.values() if one.binding.discussion == discussion]
 
     def _run_forever(self, work: Callable[[], Awaitable[None]], task_name: str) -> None:
-        """Own a task that goes on for ever: what fails in one channel begins anew, and hurts nothing else."""
+        """Start a background task that restarts after an error, so that one channel cannot stop the others."""
 
         async def restart_on_failure() -> None:
             while True:
                 try:
                     await work()
                 except Exception:
-                    log.exception(
-                        "a part of the Discord channel failed and begins anew", extra={"part": task_name}
-                    )
+                    log.exception("discord task failed; restarting", extra={"task": task_name})
                     await asyncio.sleep(RESTART_DELAY_SECONDS)
 
         self._tasks.add(task := asyncio.create_task(restart_on_failure(), name=f"discord {task_name}"))
         task.add_done_callback(self._tasks.discard)
 
     async def shutdown_bot(self) -> None:
-        """End all that goes on; what was not sent is sent next time."""
+        """Cancel all tasks and close the connection. Unsent messages are sent after the next start."""
         tasks = tuple(self._tasks)
         for task in tasks:
             task.cancel()
@@ -201,15 +196,14 @@ class Bot(discord.Client):
 
 
 def _build_command_group(commands: DiscordCommands) -> app_commands.Group:
-    """Declare `/moot` and what comes after it."""
     group = app_commands.Group(name="moot", description="Several models around one table", guild_only=True)
 
-    @group.command(description="Begin a discussion in this channel, or go on with one")
+    @group.command(description="Start a discussion in this channel, or continue one")
     @app_commands.describe(
         participants="Personas and models, such as: sceptic, engineer = openai/gpt-5",
-        mode="How they speak",
+        mode="How the participants answer",
         rounds="Rounds of a consensus",
-        discussion="The id of a discussion that is there already",
+        discussion="Id of an existing discussion to continue",
     )
     async def new(
         interaction: discord.Interaction,
@@ -223,35 +217,31 @@ def _build_command_group(commands: DiscordCommands) -> app_commands.Group:
             lambda here: commands.new_discussion(here, participants, mode or "", rounds, discussion),
         )
 
-    @group.command(description="Change how they speak")
-    async def mode(
-        interaction: discord.Interaction, mode: ModeName, rounds: RoundsOption | None = None
-    ) -> None:
+    @group.command(description="Change the mode")
+    async def mode(interaction: discord.Interaction, mode: ModeName, rounds: RoundsOption | None = None) -> None:
         await _run_slash_command(interaction, lambda here: commands.change_mode(here, mode, rounds))
 
-    @group.command(description="Say who is at the table, or who is to be")
+    @group.command(description="Show or replace the participants")
     async def participants(interaction: discord.Interaction, participants: str = "") -> None:
-        await _run_slash_command(
-            interaction, lambda here: commands.show_or_change_participants(here, participants)
-        )
+        await _run_slash_command(interaction, lambda here: commands.show_or_change_participants(here, participants))
 
-    @group.command(description="List the personas, or seat one more")
+    @group.command(description="List the personas, or add one as a participant")
     async def persona(interaction: discord.Interaction, name: str = "", model: str = "") -> None:
         await _run_slash_command(interaction, lambda here: commands.list_or_add_persona(here, name, model))
 
-    @group.command(description="Stop all who speak, or one of them")
+    @group.command(description="Stop the run, or one participant")
     async def stop(interaction: discord.Interaction, participant: str = "") -> None:
         await _run_slash_command(interaction, lambda here: commands.stop_speaking(here, participant))
 
-    @group.command(description="Allow the call of a tool that waits for an answer")
+    @group.command(description="Allow the tool call that waits for approval")
     async def allow(interaction: discord.Interaction) -> None:
         await _run_slash_command(interaction, lambda here: commands.decide_open_approval(here, "allow"))
 
-    @group.command(description="Refuse the call of a tool that waits for an answer")
+    @group.command(description="Refuse the tool call that waits for approval")
     async def refuse(interaction: discord.Interaction) -> None:
         await _run_slash_command(interaction, lambda here: commands.decide_open_approval(here, "refuse"))
 
-    @group.command(description="Tell what is discussed here")
+    @group.command(description="Show the discussion of this channel and its state")
     async def status(interaction: discord.Interaction) -> None:
         await _run_slash_command(interaction, commands.show_status)
 
@@ -265,8 +255,7 @@ def _build_command_group(commands: DiscordCommands) -> app_commands.Group:
 async def _run_slash_command(
     interaction: discord.Interaction, command: Callable[[discord.TextChannel], Awaitable[CommandReply]]
 ) -> None:
-    """Do a command within the time that Discord gives, and answer it."""
-    await interaction.response.defer()
+    await interaction.response.defer()  # Discord times out an interaction after 3 s without a response
     channel = interaction.channel
     try:
         answer = (

@@ -1,4 +1,4 @@
-"""What people can ask of Moot in a channel, by `/moot` or by mention: each command in its words, and what it answers."""
+"""Bot commands, called by `/moot` or by a mention. Each returns a reply; errors are raised as UsageError."""
 
 import re
 import time
@@ -24,9 +24,9 @@ from moot.types.tools import ApprovalDecision
 MODE_NAMES: tuple[ModeName, ...] = get_args(ModeName)
 MAX_ROUNDS = 10
 MAX_PARTICIPANTS = 10
-PERSONA_LIMIT = 200  # personas
+PERSONA_LIMIT = 200
 MODEL_SEPARATOR = re.compile(r"\s+on\s+|\s*=\s*")
-NO_DISCUSSION_TEXT = "Nothing is discussed here yet: begin with `/moot new`, such as `/moot new participants: sceptic, engineer`."
+NO_DISCUSSION_TEXT = "This channel has no discussion yet. Start one with `/moot new`, such as `/moot new participants: sceptic, engineer`."
 
 
 class CommandReply(Struct, frozen=True):
@@ -35,7 +35,7 @@ class CommandReply(Struct, frozen=True):
 
 
 class ChannelBinder(Protocol):
-    """Where channels are bound."""
+    """The part of the bot that the commands use."""
 
     def find_bound_channel(self, channel: str) -> BoundChannel | None: ...
     async def bind_channel(self, channel: discord.TextChannel, binding: ChannelBinding) -> BoundChannel: ...
@@ -54,94 +54,72 @@ class DiscordCommands:
         rounds: int = 2,
         discussion: str = "",
     ) -> CommandReply:
-        """Bind the channel to a new discussion, which begins with what is written next, or to one that is there."""
+        """Bind the channel to an existing discussion, or to a new one that the next message creates."""
         if discussion:
             found = await self._deps.discussions.get_discussion(self._tenant, discussion.strip())
-            binding = self._build_binding(
-                channel, found.mode, found.participants, found.rounds, discussion=found.id
-            )
+            binding = self._build_binding(channel, found.mode, found.participants, found.rounds, discussion=found.id)
             await self._binder.bind_channel(channel, binding)
-            return CommandReply(
-                f"Here goes on: {found.title}\n{_describe_table(found.mode, found.participants)}"
-            )
-        seats = await self._resolve_participants(participants)
-        chosen = _parse_mode(mode) if mode else default_mode(seats)
-        check_mode(chosen, seats)
+            return CommandReply(f"Continuing: {found.title}\n{_describe_table(found.mode, found.participants)}")
+        resolved = await self._resolve_participants(participants)
+        chosen = _parse_mode(mode) if mode else default_mode(resolved)
+        check_mode(chosen, resolved)
         await self._binder.bind_channel(
-            channel, self._build_binding(channel, chosen, seats, _validate_rounds(rounds))
+            channel, self._build_binding(channel, chosen, resolved, _validate_rounds(rounds))
         )
-        return CommandReply(f"{_describe_table(chosen, seats)}\nWhat you write next begins the discussion.")
+        return CommandReply(f"{_describe_table(chosen, resolved)}\nYour next message starts the discussion.")
 
-    async def change_mode(
-        self, channel: discord.TextChannel, mode: str, rounds: int | None = None
-    ) -> CommandReply:
+    async def change_mode(self, channel: discord.TextChannel, mode: str, rounds: int | None = None) -> CommandReply:
         chosen = _parse_mode(mode)
         changes: dict[str, Any] = {"mode": chosen}
         if rounds is not None:
             changes["rounds"] = _validate_rounds(rounds)
         return await self._apply_changes(channel, changes)
 
-    async def show_or_change_participants(
-        self, channel: discord.TextChannel, participants: str = ""
-    ) -> CommandReply:
-        """Say who is at the table, or who is to be."""
+    async def show_or_change_participants(self, channel: discord.TextChannel, participants: str = "") -> CommandReply:
         bound, discussion = await self._find_discussion(channel)
         if participants:
-            return await self._apply_changes(
-                channel, {"participants": await self._resolve_participants(participants)}
-            )
-        now = discussion or bound.binding
-        return CommandReply(_describe_table(now.mode, now.participants))
+            return await self._apply_changes(channel, {"participants": await self._resolve_participants(participants)})
+        current = discussion or bound.binding
+        return CommandReply(_describe_table(current.mode, current.participants))
 
-    async def list_or_add_persona(
-        self, channel: discord.TextChannel, name: str = "", model: str = ""
-    ) -> CommandReply:
-        """List the personas that there are, or seat one more."""
+    async def list_or_add_persona(self, channel: discord.TextChannel, name: str = "", model: str = "") -> CommandReply:
         if not name:
-            known = await self._load_personas()
+            personas = await self._load_personas()
             return CommandReply(
-                f"There are {', '.join(one.name for one in known)}. Seat one with `/moot persona name: …`."
+                f"Personas: {', '.join(one.name for one in personas)}. Add one with `/moot persona name: …`."
             )
         bound, discussion = await self._find_discussion(channel)
-        now = discussion or bound.binding
-        model = model or self._deps.default_model or now.participants[0].model
-        [more] = await self._resolve_participants(f"{name} = {model}")
-        if more.id in {who.id for who in now.participants}:
-            raise UsageError(f"{more.name} sits at the table already.")
-        mode = "parallel" if now.mode == "single" else now.mode
-        return await self._apply_changes(channel, {"participants": (*now.participants, more), "mode": mode})
+        current = discussion or bound.binding
+        model = model or self._deps.default_model or current.participants[0].model
+        [added] = await self._resolve_participants(f"{name} = {model}")
+        if added.id in {who.id for who in current.participants}:
+            raise UsageError(f"{added.name} is already a participant.")
+        mode = "parallel" if current.mode == "single" else current.mode
+        return await self._apply_changes(channel, {"participants": (*current.participants, added), "mode": mode})
 
     async def stop_speaking(self, channel: discord.TextChannel, participant: str = "") -> CommandReply:
         bound, discussion = await self._find_discussion(channel)
-        who = (
-            _find_participant(participant, (discussion or bound.binding).participants)
-            if participant
-            else None
-        )
+        who = _find_participant(participant, (discussion or bound.binding).participants) if participant else None
         if not await bound.stop_run(who.id if who else None):
-            return CommandReply("Nobody is speaking.")
-        return CommandReply(f"{who.name} stops." if who else "All stop; what was said so far is kept.")
+            return CommandReply("No run is active.")
+        return CommandReply(f"Stopped {who.name}." if who else "Stopped. The answers so far are kept.")
 
-    async def decide_open_approval(
-        self, channel: discord.TextChannel, decision: ApprovalDecision
-    ) -> CommandReply:
-        """Answer the question that can be seen here; where there are several it is not known which is meant."""
+    async def decide_open_approval(self, channel: discord.TextChannel, decision: ApprovalDecision) -> CommandReply:
+        """Answer the one open approval prompt. With several, the user must use their buttons."""
         bound, _ = await self._find_discussion(channel)
         match bound.open_approvals:
             case []:
-                return CommandReply("Nobody waits for an answer.")
-            case [question]:
-                await self.answer_approval(question, decision)
+                return CommandReply("No tool call waits for approval.")
+            case [approval]:
+                await self.answer_approval(approval, decision)
                 return CommandReply(OUTCOME_TEXTS[decision])
-        return CommandReply("Several calls wait for an answer: use the buttons of each.")
+        return CommandReply("Several tool calls wait for approval. Use their buttons.")
 
     async def answer_approval(self, approval: ApprovalKey, decision: ApprovalDecision) -> None:
-        await self._deps.approvals.resolve_approval(
-            self._deps.caller, approval.run_id, approval.call_id, decision
-        )
+        await self._deps.approvals.resolve_approval(self._deps.caller, approval.run_id, approval.call_id, decision)
 
     async def show_status(self, channel: discord.TextChannel) -> CommandReply:
-        """Tell what is discussed here, and in which channels of this server nothing is sent any more."""
+        """Describe the discussion, and list the channels of this server where sending is disabled."""
         lines: list[str] = []
         bound = self._binder.find_bound_channel(str(channel.id))
         if bound is None:
@@ -149,14 +127,12 @@ class DiscordCommands:
         else:
             _, discussion = await self._find_discussion(channel)
             live = await bound.live_run()
-            now = discussion or bound.binding
-            lines.append(
-                discussion.title if discussion else "The discussion begins with what is written next."
-            )
-            lines.append(_describe_table(now.mode, now.participants))
-            lines.append("The table is speaking." if live else "Nobody is speaking.")
+            current = discussion or bound.binding
+            lines.append(discussion.title if discussion else "The next message starts the discussion.")
+            lines.append(_describe_table(current.mode, current.participants))
+            lines.append("A run is active." if live else "No run is active.")
         lines += [
-            f"Nothing is sent to <#{other.id}>: {other.trouble}"
+            f"Sending to <#{other.id}> is disabled: {other.trouble}"
             for other in await self._deps.channels.list_bindings(self._tenant)
             if other.trouble is not None and other.guild == str(channel.guild.id)
         ]
@@ -165,16 +141,14 @@ class DiscordCommands:
     async def show_whiteboard(self, channel: discord.TextChannel) -> CommandReply:
         _, discussion = await self._find_discussion(channel)
         if discussion is None:
-            raise UsageError("Nothing was drawn yet.")
+            raise UsageError("The whiteboard is empty.")
         board = await self._deps.whiteboards.whiteboard_at(self._tenant, discussion.id)
         if not (board.open and board.elements):
             return CommandReply("The whiteboard is empty.")
-        return CommandReply(
-            "", ImageAttachment("whiteboard.png", await self._deps.image_renderer.render_png(board))
-        )
+        return CommandReply("", ImageAttachment("whiteboard.png", await self._deps.image_renderer.render_png(board)))
 
     async def run_mention_command(self, channel: discord.TextChannel, text: str) -> CommandReply | None:
-        """Do what somebody asks for in a message that mentions Moot; None where it is no command."""
+        """Run the command in a message that mentions the bot. Returns None if it is not a command."""
         word, _, rest = text.strip().partition(" ")
         rest = rest.strip()
         match word.casefold():
@@ -204,9 +178,7 @@ class DiscordCommands:
 
     async def _has_participant(self, channel: discord.TextChannel, name: str) -> bool:
         bound = self._binder.find_bound_channel(str(channel.id))
-        return bound is not None and any(
-            who.name.casefold() == name.casefold() for who in bound.binding.participants
-        )
+        return bound is not None and any(who.name.casefold() == name.casefold() for who in bound.binding.participants)
 
     async def _find_discussion(self, channel: discord.TextChannel) -> tuple[BoundChannel, Discussion | None]:
         bound = self._binder.find_bound_channel(str(channel.id))
@@ -219,18 +191,21 @@ class DiscordCommands:
             return bound, None
 
     async def _apply_changes(self, channel: discord.TextChannel, changes: dict[str, Any]) -> CommandReply:
-        """Change what is discussed here, or what is to be."""
+        """Update the discussion, or the binding from which the next message creates one."""
         bound, discussion = await self._find_discussion(channel)
-        now = discussion or bound.binding
-        mode, seats = changes.get("mode", now.mode), changes.get("participants", now.participants)
-        check_mode(mode, seats)
+        current = discussion or bound.binding
+        mode, participants = (
+            changes.get("mode", current.mode),
+            changes.get("participants", current.participants),
+        )
+        check_mode(mode, participants)
         if discussion is not None:
             await self._deps.discussions.update_discussion(self._tenant, discussion.id, changes)
-        rounds = changes.get("rounds", now.rounds)
+        rounds = changes.get("rounds", current.rounds)
         id = discussion.id if discussion else None
-        changed = self._build_binding(channel, mode, seats, rounds, id, bound.binding.created_at)
-        await self._binder.bind_channel(channel, changed)
-        return CommandReply(_describe_table(mode, seats))
+        binding = self._build_binding(channel, mode, participants, rounds, id, bound.binding.created_at)
+        await self._binder.bind_channel(channel, binding)
+        return CommandReply(_describe_table(mode, participants))
 
     def _build_binding(
         self,
@@ -253,32 +228,28 @@ class DiscordCommands:
         )
 
     async def _resolve_participants(self, text: str) -> tuple[Participant, ...]:
-        """Seat whoever is named: personas, models, or a persona on a model, with commas between them."""
+        """Parse a comma-separated list of personas, models, or `persona = model`."""
         items = [item.strip() for item in text.split(",") if item.strip()] or [""]
         if len(items) > MAX_PARTICIPANTS:
-            raise UsageError(f"{MAX_PARTICIPANTS} can sit at a table: name fewer.")
-        known = {one.name.casefold(): one for one in await self._load_personas()}
-        wanted = [self._parse_participant(item, known) for item in items]
-        return await self._deps.participant_resolver.resolve_participants(self._tenant, wanted)
+            raise UsageError(f"participants: at most {MAX_PARTICIPANTS} are allowed. Name fewer.")
+        personas = {one.name.casefold(): one for one in await self._load_personas()}
+        inputs = [self._parse_participant(item, personas) for item in items]
+        return await self._deps.participant_resolver.resolve_participants(self._tenant, inputs)
 
     def _parse_participant(self, item: str, personas: dict[str, Persona]) -> ParticipantInput:
-        name, *given = MODEL_SEPARATOR.split(item, maxsplit=1)
-        if not given and ("/" in name or not name):
+        name, *model = MODEL_SEPARATOR.split(item, maxsplit=1)
+        if not model and ("/" in name or not name):
             return ParticipantInput(model=name or self._require_default_model())
         persona = personas.get(name.casefold())
         if persona is None:
             raise UsageError(
-                f"There is no persona {name!r}: there are {', '.join(one.name for one in personas.values())}."
+                f"There is no persona {name!r}. Choose one of {', '.join(one.name for one in personas.values())}."
             )
-        return ParticipantInput(
-            model=given[0].strip() if given else self._require_default_model(), persona=persona.id
-        )
+        return ParticipantInput(model=model[0].strip() if model else self._require_default_model(), persona=persona.id)
 
     def _require_default_model(self) -> str:
         if self._deps.default_model is None:
-            raise UsageError(
-                "Say on which model, such as `sceptic = openai/gpt-5`: no `model` is named in the settings."
-            )
+            raise UsageError("model: the settings name no default. Add one, such as `sceptic = openai/gpt-5`.")
         return self._deps.default_model
 
     async def _load_personas(self) -> Sequence[Persona]:
@@ -286,13 +257,13 @@ class DiscordCommands:
 
 
 def _parse_new_options(rest: str) -> dict[str, Any]:
-    """Read `sceptic, engineer mode=debate rounds=3`."""
+    """Parse options such as `sceptic, engineer mode=debate rounds=3`."""
     given = dict(re.findall(r"\b(mode|rounds|discussion)=(\S+)", rest))
     options: dict[str, Any] = {"participants": re.sub(r"\b(mode|rounds|discussion)=\S+", "", rest).strip()}
     options |= {name: value for name, value in given.items() if name != "rounds"}
     if "rounds" in given:
         if not given["rounds"].isdecimal():
-            raise UsageError(f"rounds: 1 to {MAX_ROUNDS} are possible.")
+            raise UsageError(f"rounds: not a number from 1 to {MAX_ROUNDS}.")
         options["rounds"] = int(given["rounds"])
     return options
 
@@ -301,12 +272,12 @@ def _parse_mode(name: str) -> ModeName:
     for mode in MODE_NAMES:
         if mode == name.casefold():
             return mode
-    raise UsageError(f"There is no mode {name!r}: there are {', '.join(MODE_NAMES)}.")
+    raise UsageError(f"There is no mode {name!r}. Choose one of {', '.join(MODE_NAMES)}.")
 
 
 def _validate_rounds(rounds: int) -> int:
     if not 1 <= rounds <= MAX_ROUNDS:
-        raise UsageError(f"rounds: 1 to {MAX_ROUNDS} are possible.")
+        raise UsageError(f"rounds: not a number from 1 to {MAX_ROUNDS}.")
     return rounds
 
 
@@ -314,11 +285,9 @@ def _find_participant(name: str, participants: tuple[Participant, ...]) -> Parti
     for who in participants:
         if name.casefold() in (who.name.casefold(), who.id):
             return who
-    raise UsageError(
-        f"Nobody here is called {name!r}: there are {', '.join(who.name for who in participants)}."
-    )
+    raise UsageError(f"There is no participant {name!r}. Choose one of {', '.join(who.name for who in participants)}.")
 
 
 def _describe_table(mode: str, participants: tuple[Participant, ...]) -> str:
-    seats = ", ".join(f"{who.name} ({who.model})" for who in participants)
-    return f"At the table: {seats}. Mode: {mode}."
+    names = ", ".join(f"{who.name} ({who.model})" for who in participants)
+    return f"At the table: {names}. Mode: {mode}."

@@ -1,4 +1,7 @@
-"""The connection to Discord: kept as long as Discord lets us in, and where it does not, it is said what to do."""
+"""Discord connection with reconnect and backoff.
+
+One server per bot token connects, elected through the database. Without election every server would answer.
+"""
 
 import asyncio
 import hashlib
@@ -16,12 +19,12 @@ from moot.store.locks import run_as_leader
 
 FIRST_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 2.0, 300.0
 REJECTED_TEXT = (
-    "Discord refuses the token of the bot: copy it again from the Developer Portal (Bot, Reset Token) into "
-    "MOOT_DISCORD_TOKEN, and start again. Everything else goes on without Discord."
+    "Discord rejected the bot token. Copy it again from the Developer Portal (Bot, Reset Token) into "
+    "MOOT_DISCORD_TOKEN and restart. The server keeps running without Discord."
 )
 MISSING_INTENTS_TEXT = (
-    "Discord does not let the bot read messages: switch on Message Content Intent and Server Members Intent in the "
-    "Developer Portal (Bot), and start again. Everything else goes on without Discord."
+    "The Discord bot is not allowed to read messages. Enable Message Content Intent and Server Members Intent in the "
+    "Developer Portal (Bot) and restart. The server keeps running without Discord."
 )
 
 log = logging.getLogger(__name__)
@@ -29,14 +32,11 @@ log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def connect_discord(deps: DiscordDeps, token: str) -> AsyncIterator[None]:
-    """Be in Discord until the block ends; whatever is wrong there, the block goes on.
-
-    Of several servers with one database one is there, and another one when that has ended: else all would answer.
-    """
-    discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False  # nobody speaks aloud
-    bot = f"discord/{hashlib.sha256(token.encode()).hexdigest()[:16]}"
-    staying = run_as_leader(deps.database, bot, lambda: _stay_connected(deps, token))
-    task = asyncio.create_task(staying, name="discord")
+    """Stay connected until the block ends. A Discord error is logged and does not end the block."""
+    discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False  # voice is not used
+    leader_key = f"discord/{hashlib.sha256(token.encode()).hexdigest()[:16]}"
+    connection = run_as_leader(deps.database, leader_key, lambda: _stay_connected(deps, token))
+    task = asyncio.create_task(connection, name="discord")
     task.add_done_callback(_log_failure)
     try:
         yield
@@ -53,16 +53,17 @@ async def _stay_connected(deps: DiscordDeps, token: str) -> None:
             try:
                 await bot.start(token)
             except discord.LoginFailure:
-                log.error(REJECTED_TEXT)  # noqa: TRY400 - it says all that there is to say
+                log.error(REJECTED_TEXT)  # noqa: TRY400 - a traceback adds nothing
                 return
             except discord.PrivilegedIntentsRequired:
                 log.error(MISSING_INTENTS_TEXT)  # noqa: TRY400
                 return
             except discord.ConnectionClosed as error:
-                log.warning("Discord has closed the connection", extra={"code": error.code, "seconds": wait})
+                log.warning("discord closed the connection; retrying", extra={"code": error.code, "seconds": wait})
             except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError) as error:
                 log.warning(
-                    "Discord cannot be reached", extra={"reason": type(error).__name__, "seconds": wait}
+                    "discord unreachable; retrying",
+                    extra={"reason": type(error).__name__, "seconds": wait},
                 )
             finally:
                 await bot.shutdown_bot()
@@ -72,4 +73,4 @@ async def _stay_connected(deps: DiscordDeps, token: str) -> None:
 
 def _log_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
-        log.error("the Discord channel has failed; everything else goes on", exc_info=error)
+        log.error("discord connection task failed; the server keeps running", exc_info=error)

@@ -1,4 +1,4 @@
-"""What the Discord channel needs of the house it is in, and on whose behalf it speaks there."""
+"""Dependencies of the Discord bot."""
 
 from collections.abc import Awaitable, Callable
 
@@ -21,18 +21,14 @@ from moot.store.runs.event_log import EventLog
 from moot.store.runs.runs import Runs
 from moot.types.accounts import Caller
 
-CheckRateLimit = Callable[
-    [str, str], Awaitable[None]
-]  # an account and a mode; raises Busy where it is too often
+# Called with account id and mode. Raises RateLimited.
+CheckRateLimit = Callable[[str, str], Awaitable[None]]
 
 
 class DiscordDeps(Struct, frozen=True, kw_only=True):
-    """`model` is asked where none is named, `thoughts` is the thought-log.
+    """Services and settings that the bot uses. The composition root builds it."""
 
-    `degree` says how answers are delivered, `guard` whether they are cut where they go on with somebody else's words.
-    """
-
-    caller: Caller
+    caller: Caller  # the account on whose behalf the bot sends messages
     database: Database
     discussion_service: DiscussionService
     check_rate_limit: CheckRateLimit
@@ -49,6 +45,6 @@ class DiscordDeps(Struct, frozen=True, kw_only=True):
     image_renderer: ImageRenderer
     approvals: Approvals
     delivery_style: DeliveryStyle = 1
-    block_impersonation: bool = False
-    reasoning_channel: str | None = None
-    default_model: str | None = None
+    block_impersonation: bool = False  # cut an answer off where it speaks as another participant
+    reasoning_channel: str | None = None  # id of the channel that receives reasoning; None disables it
+    default_model: str | None = None  # used when a command names no model

@@ -1,4 +1,4 @@
-"""Values for what the bot posts: planned messages, retractions, request payloads."""
+"""Value types for posting to Discord: delivery steps, authors and request payloads."""
 
 import io
 from hashlib import sha256
@@ -13,45 +13,38 @@ from moot.discord.format.messages import SMALL_PRINT_PREFIX, PartKind, strip_mar
 from moot.types.events import TurnKey
 from moot.types.participants import Participant
 
-DEFAULT_AVATAR_COUNT = 6  # that Discord has for those who have none
+DEFAULT_AVATAR_COUNT = 6  # Discord's default avatars
 
 
 class MessageAuthor(Struct, frozen=True):
-    """Under which name and with which picture something is posted."""
-
     name: str
-    avatar: str | None = None
+    avatar: str | None = None  # URL; None shows Discord's default
 
 
 MOOT_AUTHOR = MessageAuthor("Moot")
 
 
 class PlannedMessage(Struct, frozen=True, kw_only=True):
-    """A message to send. `kind` board is the whiteboard as it is after the run; `thought` goes to the thought-log.
-
-    With a `call` it asks whether that may be made.
-    """
-
-    position: int
+    position: int  # index in the run's steps; the same on every replay
     text: str
     author: MessageAuthor
-    kind: PartKind | Literal["board"] = "text"
-    pause_seconds: float = 0.0
-    typing_seconds: float = 0.0
-    turn_key: TurnKey | None = None
-    is_reasoning: bool = False
-    call_id: str | None = None
+    kind: PartKind | Literal["board"] = "text"  # "board" renders the whiteboard after the run
+    pause_seconds: float = 0.0  # wait before the typing indicator
+    typing_seconds: float = 0.0  # show the typing indicator before the message
+    turn_key: TurnKey | None = None  # None: not part of a turn, so never retracted or dropped with one
+    is_reasoning: bool = False  # send to the reasoning channel
+    call_id: str | None = None  # the message is an approval prompt for this tool call
 
 
 class Retract(Struct, frozen=True, kw_only=True):
-    """What was posted at these places is void: take it back, and send nothing of it that is not sent yet."""
+    """Delete the messages at these positions, and do not send those that are still queued."""
 
     position: int
     retracted_positions: tuple[int, ...]
 
 
 class ResolvePrompt(Struct, frozen=True, kw_only=True):
-    """The question that was posted at a place is open no more: now this is to stand there."""
+    """Replace an approval prompt with its outcome, and remove its buttons."""
 
     position: int
     prompt_position: int
@@ -59,20 +52,20 @@ class ResolvePrompt(Struct, frozen=True, kw_only=True):
 
 
 class DropPending(Struct, frozen=True):
-    """Something new was said: of a turn, or of the whole run, nothing more is sent."""
+    """Drop the queued messages of an interrupted turn or run."""
 
-    turn_key: TurnKey | None = None
+    turn_key: TurnKey | None = None  # None: the whole run
 
 
 DeliveryStep = PlannedMessage | Retract | ResolvePrompt | DropPending
 
 
 def participant_author(who: Participant) -> MessageAuthor:
-    """Show a participant with its own picture, or with one of Discord's, always the same."""
+    """Use the participant's avatar if its URL is https, else a default avatar derived from its id."""
     if (who.avatar or "").startswith("https://"):
         return MessageAuthor(who.name, who.avatar)
-    face = crc32(who.id.encode()) % DEFAULT_AVATAR_COUNT
-    return MessageAuthor(who.name, f"https://cdn.discordapp.com/embed/avatars/{face}.png")
+    index = crc32(who.id.encode()) % DEFAULT_AVATAR_COUNT
+    return MessageAuthor(who.name, f"https://cdn.discordapp.com/embed/avatars/{index}.png")
 
 
 class ImageAttachment(Struct, frozen=True):
@@ -80,19 +73,17 @@ class ImageAttachment(Struct, frozen=True):
     data: bytes
 
     def to_discord_file(self) -> discord.File:
-        """Make what is sent of it; it can be sent once."""
+        """Return a new file object on each call. discord.py closes it after sending."""
         return discord.File(io.BytesIO(self.data), self.name)
 
 
 class MessagePayload(Struct, frozen=True, kw_only=True):
-    """What is to be sent; `key` is the same whenever the same is sent again, `since` when it can have arrived first."""
-
-    key: str
+    key: str  # stable across retries and restarts; the nonce is derived from it
     text: str
     author: MessageAuthor
     image: ImageAttachment | None = None
-    approval: ApprovalKey | None = None  # has buttons
-    earliest_arrival: float = 0.0
+    approval: ApprovalKey | None = None  # adds the approval buttons
+    earliest_arrival: float = 0.0  # Unix time; the message cannot be older than this
 
     @property
     def nonce(self) -> str:
@@ -100,12 +91,11 @@ class MessagePayload(Struct, frozen=True, kw_only=True):
 
     @property
     def username(self) -> str:
-        """Write the speaker's name as Discord lets webhooks have it."""
         return _sanitize_username(self.author.name)
 
     @property
     def text_with_name(self) -> str:
-        """Say who speaks, where a webhook cannot."""
+        """Text with the author's name as a prefix, for messages that are sent without a webhook."""
         if self.author.name == MOOT_AUTHOR.name or self.text.startswith(SMALL_PRINT_PREFIX):
             return self.text
         return f"**{strip_markdown(self.author.name)}:** {self.text}"
@@ -115,7 +105,7 @@ class MessagePayload(Struct, frozen=True, kw_only=True):
 
 
 def _sanitize_username(name: str) -> str:
-    """Write a name so that it is not called after the service itself, and not too long."""
+    """Break up the words that Discord rejects in webhook names, and truncate to its limit."""
     for word in ("discord", "clyde"):
         at = name.lower().find(word)
         while at >= 0:

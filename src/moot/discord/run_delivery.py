@@ -1,4 +1,8 @@
-"""Telling a channel what is said in a run: as it is said, in order, and after a crash only what is missing."""
+"""Delivery of one run to a Discord channel: in order, while it streams, resumable after a crash.
+
+Each position is recorded before the request and again with the message id after it.
+A position recorded without an id is thus in doubt: the sender searches for the message before it retries.
+"""
 
 import asyncio
 import logging
@@ -28,16 +32,19 @@ from moot.types.discussions import Run
 from moot.types.errors import MootError
 from moot.types.events import RunEnded
 
-TYPING_SECONDS = 8.0  # Discord shows it for 10
-MAX_PENDING_STEPS = 500  # steps; a reader that is further ahead waits
+TYPING_SECONDS = 8.0  # Discord shows the indicator for 10
+MAX_PENDING_STEPS = 500  # the event reader waits while the queue is full
 PREVIEW_CHARS = 80
-RETRACTED, RESOLVED = "unsaid", "settled"  # stand for the message, where one was taken back, or written anew
+RETRACTED, RESOLVED = "unsaid", "settled"  # stored in place of a message id for steps that send none
 
 log = logging.getLogger(__name__)
 
 
 class RunDelivery:
-    """One run and the channel it is told in. `thoughts` is the line to the thought-log, if there is one."""
+    """Reads the events of one run and executes its delivery steps, as two concurrent tasks.
+
+    `reasoning_sender`: sends reasoning to its own channel; None drops reasoning.
+    """
 
     def __init__(
         self,
@@ -72,20 +79,18 @@ class RunDelivery:
 
     @property
     def is_behind(self) -> bool:
-        """Tell whether something was said that is not yet on its way."""
-        posts = (one for one in self._steps if isinstance(one, PlannedMessage) and not one.is_reasoning)
-        return self._is_pausing or any(not self.progress.posts.get(one.position) for one in posts)
+        """True if messages are queued whose request has not started. Reasoning does not count."""
+        messages = (one for one in self._steps if isinstance(one, PlannedMessage) and not one.is_reasoning)
+        return self._is_pausing or any(not self.progress.posts.get(one.position) for one in messages)
 
     @property
     def open_approvals(self) -> list[ApprovalKey]:
-        """List the questions that can be seen in the channel, and are open."""
-        asked = self._presenter.open_approvals if self._presenter else ()
-        return [
-            ApprovalKey(self.run.id, one.call_id) for one in asked if self.progress.posts.get(one.position)
-        ]
+        """Unanswered approval prompts that are already posted."""
+        approvals = self._presenter.open_approvals if self._presenter else ()
+        return [ApprovalKey(self.run.id, one.call_id) for one in approvals if self.progress.posts.get(one.position)]
 
     def cancel_delivery(self) -> None:
-        """Send nothing more of this run: somebody wants no more of it, or something new. No question stays open for that."""
+        """Send no further messages of this run. Approval prompts are still resolved, so none stays open."""
         self.is_cancelled = True
         self.skip_pauses()
         self._steps = deque(one for one in self._steps if isinstance(one, ResolvePrompt))
@@ -93,11 +98,15 @@ class RunDelivery:
         self._space_available.set()
 
     def skip_pauses(self) -> None:
-        """Tell what is left without pauses: somebody has heard enough, or waits for something new."""
+        """Send the rest without pauses."""
         self._pauses_skipped.set()
 
     async def deliver(self, members: tuple[ChannelMember, ...], notice: str | None) -> None:
-        """Tell all of a run, to its end; `asked` is the notice that comes before the first answer."""
+        """Deliver the run to its end, then save the delivery cursor.
+
+        `notice`: reply notice that precedes the first answer.
+        Raises ChannelClosed in an exception group.
+        """
         channels = self._deps.channels
         self.progress = await channels.delivery_progress(self._binding.id, self.run.id)
         self._presenter = RunPresenter(
@@ -114,24 +123,23 @@ class RunDelivery:
         await channels.save_delivery_cursor(self._binding.id, self.run.id, self._last_seq)
 
     async def _load_opening(self) -> tuple[MessageAuthor, list[str]] | None:
-        """Find what was said elsewhere, which the channel has not seen."""
+        """Return the user message if it was sent outside Discord, with the names of its files."""
         if self.progress.message is not None or self.run.message is None:
             return None
         message = await self._deps.discussions.get_message(self.run.discussion, self.run.message)
         ids = message.files or ()
         files = await self._deps.files.find_files(self._binding.tenant, ids)
         names = ", ".join(files[id].name for id in ids if id in files)
-        attached = [small_print(f"Attached there: {names}")] if names else []
+        attached = [small_print(f"Attachments: {names}")] if names else []
         return MessageAuthor(self._deps.caller.name), [*split_into_messages(message.content), *attached]
 
     async def _read_events(self, presenter: RunPresenter) -> None:
-        """Read the log to the end of the run, and make steps of it."""
-        premises = self._deps
-        standing = await premises.events.run_progress(self._binding.tenant, self.run.id)
+        deps = self._deps
+        progress = await deps.events.run_progress(self._binding.tenant, self.run.id)
         try:
-            async with aclosing(premises.event_hub.subscribe(self.run.id, 0, standing)) as frames:
-                async for some in frames:
-                    for frame in some:
+            async with aclosing(deps.event_hub.subscribe(self.run.id, 0, progress)) as frames:
+                async for batch in frames:
+                    for frame in batch:
                         await self._process_frame(presenter, frame)
         finally:
             self._events_ended = True
@@ -158,7 +166,7 @@ class RunDelivery:
         self._steps.append(step)
 
     def _drop_pending_steps(self, drop: DropPending) -> None:
-        """Drop what was not yet delivered of a turn that was cut off."""
+        """Drop the queued messages of an interrupted turn or run. Retractions and prompt updates stay queued."""
         kept = [
             one
             for one in self._steps
@@ -168,7 +176,7 @@ class RunDelivery:
         self._steps = deque(kept)
 
     async def _execute_steps(self, presenter: RunPresenter) -> None:
-        """Take step after step; where there is none, show that somebody is about to speak."""
+        """Execute queued steps until the events end. While the queue is empty, refresh the typing indicator."""
         while True:
             while self._steps:
                 step = self._steps.popleft()
@@ -188,26 +196,26 @@ class RunDelivery:
                     continue
 
     async def _try_step(self, step: PlannedMessage | Retract | ResolvePrompt) -> None:
-        """Take a step. A thought-log that is closed ends itself alone, and not what is told here."""
+        """Execute a step. A closed reasoning channel disables only the reasoning, not the delivery."""
         try:
             await self._execute_step(step)
         except ChannelClosed as error:
             if not (isinstance(step, PlannedMessage) and step.is_reasoning):
                 raise
-            log.warning("thoughts are not told: the thought-log is closed", extra={"why": str(error)})
+            log.warning("reasoning channel closed; reasoning is dropped", extra={"reason": str(error)})
             self._reasoning_sender = None
 
     async def _execute_step(self, step: PlannedMessage | Retract | ResolvePrompt) -> None:
         match step:
             case _ if self.progress.posts.get(step.position):
-                pass  # it is done
+                pass  # already executed before a restart
             case PlannedMessage() if self._is_due(step):
                 await self._send_message(step)
             case PlannedMessage() if step.position in self.progress.posts and not self.is_cancelled:
                 await self._find_sent_message(step)
             case Retract():
-                said = [id for place in step.retracted_positions if (id := self.progress.posts.get(place))]
-                await self._sender.delete_messages(said)
+                messages = [id for position in step.retracted_positions if (id := self.progress.posts.get(position))]
+                await self._sender.delete_messages(messages)
                 await self._deps.channels.record_post(self._binding.id, self.run.id, step.position, RETRACTED)
             case ResolvePrompt():
                 await self._resolve_prompt(step)
@@ -215,23 +223,26 @@ class RunDelivery:
                 pass
 
     async def _send_message(self, post: PlannedMessage) -> None:
-        line = self._reasoning_sender if post.is_reasoning else self._sender
-        if line is None:
+        sender = self._reasoning_sender if post.is_reasoning else self._sender
+        if sender is None:
             return
         self._is_pausing = True
         try:
-            await self._pause_before_sending(line, post)
+            await self._pause_before_sending(sender, post)
         finally:
             self._is_pausing = False
-        if not self._is_due(post):  # it was dropped meanwhile
+        if not self._is_due(post):  # retracted or cancelled during the pause
             return
-        doubtful = post.position in self.progress.posts
+        maybe_sent = post.position in self.progress.posts
         channels, id, run = self._deps.channels, self._binding.id, self.run.id
         await channels.record_post(id, run, post.position)
         try:
-            message = await line.send_payload(await self._build_payload(post), maybe_sent=doubtful)
+            message = await sender.send_payload(await self._build_payload(post), maybe_sent=maybe_sent)
         except MessageRejected as error:
-            log.warning("a message is left out", extra={"channel": id, "run": run, "reason": str(error)})
+            log.warning(
+                "discord rejected a message; skipping it",
+                extra={"channel": id, "run": run, "reason": str(error)},
+            )
             return
         self.progress.posts[post.position] = message
         await channels.record_post(id, run, post.position, message)
@@ -239,26 +250,27 @@ class RunDelivery:
     async def _resolve_prompt(self, step: ResolvePrompt) -> None:
         channels, id, run = self._deps.channels, self._binding.id, self.run.id
         message = self.progress.posts.get(step.prompt_position)
-        if message is None:  # it was never seen
+        if message is None:  # the prompt was never posted
             return
         try:
             await self._sender.resolve_prompt(message, step.text)
         except MessageRejected as error:
-            log.warning("a question stays that is void", extra={"channel": id, "reason": str(error)})
+            log.warning("could not update a closed approval prompt", extra={"channel": id, "reason": str(error)})
             return
         await channels.record_post(id, run, step.position, RESOLVED)
 
     async def _find_sent_message(self, post: PlannedMessage) -> None:
-        """Find out what became of something that is void, and was on its way when the process ended."""
-        line = self._reasoning_sender if post.is_reasoning else self._sender
-        if line is not None and (message := await line.find_sent(await self._build_payload(post))):
+        # The process died during the request of a message that is now retracted. If the message was posted, its id
+        # is needed to delete it.
+        sender = self._reasoning_sender if post.is_reasoning else self._sender
+        if sender is not None and (message := await sender.find_sent(await self._build_payload(post))):
             self.progress.posts[post.position] = message
 
     def _is_due(self, post: PlannedMessage) -> bool:
         return post.position not in self._retracted_positions and not self.is_cancelled
 
     async def _pause_before_sending(self, sender: ChannelSender, post: PlannedMessage) -> None:
-        """Pause and type as somebody would who writes this, unless there is a hurry."""
+        """Pause and show the typing indicator, as the delivery style asks, unless pauses are skipped."""
         if post.pause_seconds:
             await self._sleep_unless_skipped(post.pause_seconds)
         if post.typing_seconds and not self._pauses_skipped.is_set():
@@ -271,11 +283,11 @@ class RunDelivery:
                 await self._pauses_skipped.wait()
 
     async def _build_payload(self, post: PlannedMessage) -> MessagePayload:
-        picture = await self._render_image(post)
+        image = await self._render_image(post)
         text = post.text
         if post.kind == "board":
-            text = "" if picture else small_print("The whiteboard could not be painted; it is on the page.")
-        elif picture is not None:
+            text = "" if image else small_print("The whiteboard could not be rendered. See it on the page.")
+        elif image is not None:
             text = ""
         elif post.kind == "table":
             text = f"```\n{post.text.strip('`')}\n```"
@@ -283,35 +295,33 @@ class RunDelivery:
             key=f"{self._binding.id}/{self.run.id}/{post.position}",
             text=text,
             author=post.author,
-            image=picture,
+            image=image,
             approval=ApprovalKey(self.run.id, post.call_id) if post.call_id else None,
             earliest_arrival=self.run.created_at,
         )
 
     async def _render_image(self, post: PlannedMessage) -> ImageAttachment | None:
-        """Paint what Discord cannot show; what cannot be painted either is told in words."""
-        premises = self._deps
+        """Render a whiteboard or table as an image. Returns None for other kinds and on failure."""
+        deps = self._deps
         try:
             if post.kind == "board":
-                board = await premises.whiteboards.whiteboard_at(
-                    self._binding.tenant, self.run.discussion, self.run.id
-                )
-                return ImageAttachment("whiteboard.png", await premises.image_renderer.render_png(board))
-            if post.kind == "table" and (read := table_images.parse_table_rows(post.text)):
-                drawn = table_images.build_table_board(read)
-                height = table_images.table_image_height(read)
+                board = await deps.whiteboards.whiteboard_at(self._binding.tenant, self.run.discussion, self.run.id)
+                return ImageAttachment("whiteboard.png", await deps.image_renderer.render_png(board))
+            if post.kind == "table" and (rows := table_images.parse_table_rows(post.text)):
+                table_board = table_images.build_table_board(rows)
+                height = table_images.table_image_height(rows)
                 return (
-                    ImageAttachment("table.png", await premises.image_renderer.render_png(drawn, height))
-                    if drawn
+                    ImageAttachment("table.png", await deps.image_renderer.render_png(table_board, height))
+                    if table_board
                     else None
                 )
         except MootError as error:
-            log.warning("a picture is left out", extra={"run": self.run.id, "reason": str(error)})
+            log.warning("image rendering failed; sending text", extra={"run": self.run.id, "reason": str(error)})
         return None
 
 
 def format_reply_notice(author: str, text: str, link: str) -> str:
-    """Say which message is answered, since what comes by a webhook cannot be a reply."""
+    """Build a line that links to the answered message, because webhook messages cannot be replies."""
     line = " ".join(text.replace("```", "").split())
-    shown = line if len(line) <= PREVIEW_CHARS else f"{line[:PREVIEW_CHARS].rstrip()}…"
-    return small_print(f"Replying to {author}: {shown} ({link})")
+    preview = line if len(line) <= PREVIEW_CHARS else f"{line[:PREVIEW_CHARS].rstrip()}…"
+    return small_print(f"Replying to {author}: {preview} ({link})")

@@ -1,7 +1,8 @@
-"""A run as a channel is told it: events go in, posts come out, each with a place that it always has.
+"""Translator from run events to Discord delivery steps.
 
-The same events give the same posts however often they are told, so that after a crash only what is missing is sent.
-In a channel one speaks at a time: what others say meanwhile waits until whoever has the floor has ended.
+Deterministic: the same events give the same messages at the same positions.
+After a crash the events are replayed, and positions that were already posted are skipped.
+Turns are posted one at a time; messages of concurrent turns are queued until the posting turn ends.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,9 +50,11 @@ VISIBLE_NOTICES: frozenset[NoticeKind] = frozenset(
 
 
 class RunPresenter:
-    """`opening` is posted first: what was said elsewhere; `notice` before the first answer: what that replies to.
+    """Builds the delivery steps of one run. Used by `RunDelivery`; does no I/O.
 
-    With a `guard` an answer ends where it goes on with the words of somebody else at the table.
+    `opening`: user message that was sent outside Discord, posted first.
+    `notice`: reply notice, posted before the first answer.
+    `block_impersonation`: cut an answer off where the model starts to speak as another participant.
     """
 
     def __init__(
@@ -71,14 +74,14 @@ class RunPresenter:
         self._notice = notice
         self._random_source = random_source
         self._participants: dict[str, Participant] = {}
-        self._formatters: dict[TurnKey, MessageFormatter] = {}  # of turns that go on, the oldest first
-        self._waiting_messages: dict[TurnKey, list[OutgoingMessage]] = {}
-        self._positions: dict[TurnKey, list[int]] = {}
-        self._posting_turn: TurnKey | None = None
+        self._formatters: dict[TurnKey, MessageFormatter] = {}  # one per active turn, oldest first
+        self._waiting_messages: dict[TurnKey, list[OutgoingMessage]] = {}  # queue per turn, oldest first
+        self._positions: dict[TurnKey, list[int]] = {}  # posted positions per turn, for retraction
+        self._posting_turn: TurnKey | None = None  # the turn whose messages are posted now
         self._next_position = 0
         self._has_drawing = False
         self._posted_notices: set[str] = set()
-        self._tool_turns: set[TurnKey] = set()  # turns that go on and have called a tool
+        self._tool_turns: set[TurnKey] = set()  # active turns that have called a tool
         self._approvals = OpenApprovals()
 
     @property
@@ -87,7 +90,7 @@ class RunPresenter:
 
     @property
     def open_approvals(self) -> tuple[PostedApproval, ...]:
-        """Return the questions that are open, the oldest first."""
+        """Unanswered approval prompts, oldest first."""
         return tuple(self._approvals.open_approvals.values())
 
     @property
@@ -101,12 +104,12 @@ class RunPresenter:
                 return self._post_opening()
             case TurnStarted() | TextRetracted():
                 return self._start_turn(event.turn_key)
-            case TextDelta(text=text) if outlet := self._formatters.get(event.turn_key):
-                return self._post_or_queue(event.turn_key, outlet.feed(text))
-            case ToolCalled() if outlet := self._formatters.get(event.turn_key):
+            case TextDelta(text=text) if formatter := self._formatters.get(event.turn_key):
+                return self._post_or_queue(event.turn_key, formatter.feed(text))
+            case ToolCalled() if formatter := self._formatters.get(event.turn_key):
                 self._tool_turns.add(event.turn_key)
                 self._approvals.record_call(event)
-                return self._post_or_queue(event.turn_key, outlet.flush_boundary())
+                return self._post_or_queue(event.turn_key, formatter.flush_boundary())
             case ApprovalWanted() if event.turn_key in self._formatters:
                 return [self._post_approval(event)]
             case ApprovalGiven(call_id=call, answer=answer):
@@ -122,108 +125,102 @@ class RunPresenter:
                 return self._present_other_event(event)
 
     def _present_other_event(self, event: Event) -> list[DeliveryStep]:
-        """Tell what nobody at the table says, and how the run ended."""
+        """Handle notices, the debate summary and the end of the run."""
         match event:
             case Notice(kind="still_working", message=message, participant=who):
                 name = f"{self._participants[who].name}: " if who in self._participants else ""
-                return [self._plan_small_print(f"{name}{message}")]  # each time anew, and of whom
-            case Notice(kind=kind, message=message) if (
-                kind in VISIBLE_NOTICES and message not in self._posted_notices
-            ):
-                self._posted_notices.add(message)  # it may be so in every turn, and is told once
+                return [self._plan_small_print(f"{name}{message}")]  # repeated on purpose, unlike other notices
+            case Notice(kind=kind, message=message) if kind in VISIBLE_NOTICES and message not in self._posted_notices:
+                self._posted_notices.add(message)  # every turn may send the same notice; post it once
                 return [self._plan_small_print(message)]
             case SummaryMade(summary=summary):
                 return self._plan_messages(
                     MOOT_AUTHOR,
-                    [
-                        OutgoingMessage(text)
-                        for text in split_into_messages(f"**Summary** {summary.overview}")
-                    ],
+                    [OutgoingMessage(text) for text in split_into_messages(f"**Summary** {summary.overview}")],
                 )
             case Decided(next=following) if following == USER_SPEAKS_NEXT:
                 return [self._plan_small_print("Over to you.")]
             case RunEnded(status="interrupted"):
                 return [DropPending()]
             case RunEnded() if self._has_drawing:
-                return [
-                    PlannedMessage(position=self._take_position(), text="", author=MOOT_AUTHOR, kind="board")
-                ]
+                return [PlannedMessage(position=self._take_position(), text="", author=MOOT_AUTHOR, kind="board")]
             case _:
                 return []
 
     def _post_opening(self) -> list[DeliveryStep]:
-        """Post what was said elsewhere; a run that is taken up again begins with the same event, and not anew."""
+        # A resumed run emits RunStarted again; clear the opening so that it is posted once.
         opening, self._opening = self._opening, None
-        return (
-            self._plan_messages(opening[0], [OutgoingMessage(text) for text in opening[1]]) if opening else []
-        )
+        return self._plan_messages(opening[0], [OutgoingMessage(text) for text in opening[1]]) if opening else []
 
     def _start_turn(self, turn_key: TurnKey) -> list[DeliveryStep]:
-        """Give a turn a new outlet; whatever was posted of it is void, and whatever it asked."""
-        void = [*self._retract_turn(turn_key), *self._end_tool_calls(turn_key)]
-        who = self._participants[turn_key.participant]
-        others = tuple(one.name for one in self._participants.values() if one.id != who.id)
-        room = ChannelMembers(participant=who.name, other_participants=others, members=self._members)
+        """Create a formatter for a turn. On a retry, retract its messages and close its approval prompts."""
+        steps = [*self._retract_turn(turn_key), *self._end_tool_calls(turn_key)]
+        participant = self._participants[turn_key.participant]
+        others = tuple(one.name for one in self._participants.values() if one.id != participant.id)
+        members = ChannelMembers(participant=participant.name, other_participants=others, members=self._members)
         self._formatters[turn_key] = MessageFormatter(
             delivery_style=self._delivery_style,
-            channel_members=room,
+            channel_members=members,
             random_source=self._random_source,
             block_impersonation=self._block_impersonation,
         )
-        return void
+        return steps
 
     def _retract_turn(self, turn_key: TurnKey) -> list[DeliveryStep]:
         self._waiting_messages.pop(turn_key, None)
-        places = self._positions.pop(turn_key, [])
-        return [Retract(position=self._take_position(), retracted_positions=tuple(places))] if places else []
+        positions = self._positions.pop(turn_key, [])
+        return [Retract(position=self._take_position(), retracted_positions=tuple(positions))] if positions else []
 
     def _end_tool_calls(self, turn_key: TurnKey) -> list[DeliveryStep]:
         self._tool_turns.discard(turn_key)
         return self._resolve_approvals(self._approvals.close_turn_approvals(turn_key), INTERRUPTED_TEXT)
 
     def _post_approval(self, event: ApprovalWanted) -> PlannedMessage:
-        asked = self._approvals.open_approval(
-            event, self._participant_name(event.turn_key), self._take_position()
-        )
+        approval = self._approvals.open_approval(event, self._participant_name(event.turn_key), self._take_position())
         return PlannedMessage(
-            position=asked.position, text=asked.text, author=MOOT_AUTHOR, call_id=asked.call_id
+            position=approval.position, text=approval.text, author=MOOT_AUTHOR, call_id=approval.call_id
         )
 
     def _resolve_approvals(self, approvals: Sequence[PostedApproval], outcome: str) -> list[DeliveryStep]:
         return [
             ResolvePrompt(
                 position=self._take_position(),
-                prompt_position=asked.position,
-                text=f"{asked.text}\n-# {outcome}",
+                prompt_position=approval.position,
+                text=f"{approval.text}\n-# {outcome}",
             )
-            for asked in approvals
+            for approval in approvals
         ]
 
     def _finish_turn(self, event: TurnEnded) -> list[DeliveryStep]:
-        """Let a turn end as it ended: said to its end, cut off by something new, or failed."""
-        seat = event.turn_key
-        outlet = self._formatters.pop(seat, None)
-        steps = self._end_tool_calls(seat)
+        """Flush, drop or retract the messages of a turn, by its status."""
+        turn_key = event.turn_key
+        formatter = self._formatters.pop(turn_key, None)
+        steps = self._end_tool_calls(turn_key)
         match event.status:
             case "interrupted":
-                self._waiting_messages.pop(seat, None)
-                steps += [DropPending(seat)]
+                self._waiting_messages.pop(turn_key, None)
+                steps += [DropPending(turn_key)]
             case "failed":
-                why = event.fault.message if event.fault else "no answer came"
+                reason = event.fault.message if event.fault else "no answer"
                 steps += [
-                    *self._retract_turn(seat),
-                    self._plan_small_print(f"{self._participant_name(seat)} failed: {why}"),
+                    *self._retract_turn(turn_key),
+                    self._plan_small_print(f"{self._participant_name(turn_key)} failed: {reason}"),
                 ]
             case _:
                 steps += (
                     self._post_or_queue(
-                        seat, [*outlet.finish_stream(), *_overflow_notice(outlet), *_truncation_notice(event)]
+                        turn_key,
+                        [
+                            *formatter.finish_stream(),
+                            *_overflow_notice(formatter),
+                            *_truncation_notice(event),
+                        ],
                     )
-                    if outlet
+                    if formatter
                     else []
                 )
-                steps += self._plan_reasoning(seat, event.message.thoughts)
-        return steps + self._post_waiting_turns(seat)
+                steps += self._plan_reasoning(turn_key, event.message.thoughts)
+        return steps + self._post_waiting_turns(turn_key)
 
     def _post_or_queue(self, turn_key: TurnKey, messages: list[OutgoingMessage]) -> list[DeliveryStep]:
         if not messages:
@@ -234,50 +231,53 @@ class RunPresenter:
             self._waiting_messages.setdefault(turn_key, []).extend(messages)
             return []
         notice, self._notice = self._notice, ""
-        speaker = self._turn_author(turn_key)
+        author = self._turn_author(turn_key)
         steps = (
-            self._plan_messages(speaker, [OutgoingMessage(notice)]) if notice else []
-        )  # which stays where the turn begins anew
-        return steps + self._plan_messages(speaker, messages, turn_key)
+            self._plan_messages(author, [OutgoingMessage(notice)]) if notice else []
+        )  # has no turn key, so that a retry of the turn does not retract it
+        return steps + self._plan_messages(author, messages, turn_key)
 
     def _post_waiting_turns(self, turn_key: TurnKey) -> list[DeliveryStep]:
-        """Give the floor to whoever waited longest: all of it, where that turn has ended too."""
+        """Post queued messages when the posting turn ends, oldest turn first.
+
+        Stops at the first turn that is still active; that turn becomes the posting turn.
+        """
         if self._posting_turn != turn_key:
             return []
         self._posting_turn = None
         steps: list[DeliveryStep] = []
         while self._waiting_messages and self._posting_turn is None:
-            following = next(iter(self._waiting_messages))
-            steps += self._post_or_queue(following, self._waiting_messages.pop(following))
-            if following not in self._formatters:
+            waiting_turn = next(iter(self._waiting_messages))
+            steps += self._post_or_queue(waiting_turn, self._waiting_messages.pop(waiting_turn))
+            if waiting_turn not in self._formatters:
                 self._posting_turn = None
         return steps
 
     def _plan_messages(
         self, author: MessageAuthor, messages: Sequence[OutgoingMessage], turn_key: TurnKey | None = None
     ) -> list[DeliveryStep]:
-        made: list[DeliveryStep] = []
-        for send in messages:
-            place = self._take_position()
+        steps: list[DeliveryStep] = []
+        for message in messages:
+            position = self._take_position()
             if turn_key is not None:
-                self._positions.setdefault(turn_key, []).append(place)
-            made.append(
+                self._positions.setdefault(turn_key, []).append(position)
+            steps.append(
                 PlannedMessage(
-                    position=place,
-                    text=send.text,
+                    position=position,
+                    text=message.text,
                     author=author,
-                    kind=send.kind,
-                    pause_seconds=send.pause_seconds,
-                    typing_seconds=send.typing_seconds,
+                    kind=message.kind,
+                    pause_seconds=message.pause_seconds,
+                    typing_seconds=message.typing_seconds,
                     turn_key=turn_key,
                 )
             )
-        return made
+        return steps
 
     def _plan_reasoning(self, turn_key: TurnKey, thoughts: str) -> list[DeliveryStep]:
-        speaker = self._turn_author(turn_key)
+        author = self._turn_author(turn_key)
         return [
-            PlannedMessage(position=self._take_position(), text=text, author=speaker, is_reasoning=True)
+            PlannedMessage(position=self._take_position(), text=text, author=author, is_reasoning=True)
             for text in split_into_messages(thoughts)
         ]
 
@@ -296,19 +296,11 @@ class RunPresenter:
 
 
 def _overflow_notice(formatter: MessageFormatter) -> list[OutgoingMessage]:
-    """Say where the rest is of what is too long for a channel."""
     rest = formatter.overflow_chars
-    return (
-        [OutgoingMessage(small_print(f"{rest:,} more characters of this answer are kept in Moot."))]
-        if rest
-        else []
-    )
+    return [OutgoingMessage(small_print(f"{rest:,} more characters of this answer are kept in Moot."))] if rest else []
 
 
 def _truncation_notice(event: TurnEnded) -> list[OutgoingMessage]:
-    """Say that an answer is not whole, and why."""
     if event.status == "partial":
-        return [
-            OutgoingMessage(small_print(f"Cut off: {event.fault.message if event.fault else 'no more came'}"))
-        ]
+        return [OutgoingMessage(small_print(f"Cut off: {event.fault.message if event.fault else 'the stream ended'}"))]
     return [OutgoingMessage(small_print(LENGTH_LIMIT_NOTE))] if event.finish == "length" else []

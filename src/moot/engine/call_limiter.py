@@ -1,4 +1,4 @@
-"""Who may call a model now: so many calls a minute, of all accounts together and over all workers."""
+"""Rate limit for model calls per minute, shared by all accounts and all workers."""
 
 import asyncio
 from functools import partial
@@ -11,6 +11,11 @@ LIMIT_NAME = "model_calls"
 
 
 class CallLimiter:
+    """Counts in memory on SQLite, which has one worker, so no call waits for the disk.
+
+    On Postgres the count is a row that all workers share. Concurrent calls are counted in one query.
+    """
+
     def __init__(self, database: Database, rates: RateLimiter, calls_per_minute: int) -> None:
         self._is_single_worker = not database.is_postgres
         self._rates = rates
@@ -21,11 +26,7 @@ class CallLimiter:
         self._reserve_lock = asyncio.Lock()
 
     async def try_acquire_call(self) -> float | None:
-        """Count a call; return None if it may be made, or else after how many seconds to ask again.
-
-        A file has one worker: it counts in memory, and no call waits for the disk. On Postgres those who ask at the
-        same time are counted together.
-        """
+        """Return None if the call is allowed, or the seconds to wait before the next try."""
         if self._is_single_worker:
             return self._recent_calls.try_acquire(LIMIT_NAME, self._calls_per_minute)
         self._waiting_calls += 1
@@ -39,7 +40,7 @@ class CallLimiter:
             self._waiting_calls -= 1
 
     async def _reserve_for_waiting(self) -> float | None:
-        """Count all who wait here or, where that is too much, one."""
+        """Reserve a call for every waiting task, or one if the limit does not allow that many."""
         for count in sorted({1, self._waiting_calls}, reverse=True):
             seconds = await retry_while_unavailable(
                 partial(self._rates.try_acquire, LIMIT_NAME, self._calls_per_minute, count=count)

@@ -9,7 +9,9 @@ from moot.providers.keys import Key, KeyRing
 from moot.providers.registry import Registry, ResolvedModel
 from moot.types.errors import FeatureUnavailable, MissingKey, UsageError
 
-ResolveModel = Callable[[str, str], Awaitable[Sequence[ResolvedModel]]]  # who is asked for a tenant's model
+ResolveModel = Callable[
+    [str, str], Awaitable[Sequence[ResolvedModel]]
+]  # (tenant, model): the model and its fallbacks, in order
 
 
 class StoredKeys(Protocol):
@@ -23,7 +25,10 @@ class ModelResolver:
         self._fallback = fallback
 
     async def resolve_with_fallbacks(self, tenant: str, model: str) -> Sequence[ResolvedModel]:
-        """Find a model and who may be asked instead; those that cannot be asked now are passed over."""
+        """Return the model and its fallbacks, without those that cannot be called, such as for a missing key.
+
+        Raises the first UsageError if none can be called.
+        """
         found: list[ResolvedModel] = []
         missing: UsageError | None = None
         for name in dict.fromkeys([model, *self._fallback.get(model, ())]):
@@ -36,15 +41,15 @@ class ModelResolver:
         return found
 
     def resolve_with_key(self, model: str, secret: str) -> ResolvedModel:
-        """Find a model to be asked with a key that is not remembered; where no key is needed, none is taken."""
+        """Resolve a model with the API key of one request. The key is not stored."""
         provider, _, name = model.partition("/")
         if provider not in self._registry:
             return self._registry.resolve_model(model)
         if not self._registry.takes_key(provider):
-            raise UsageError(f"{provider} takes no key: leave apiKey out.")
-        asked = self._registry.get_provider(provider)
-        asked.check_model(name)
-        return ResolvedModel(model, asked, name, KeyRing((Key("the key in the request", secret),)))
+            raise UsageError(f"apiKey: {provider} takes no key. Remove it.")
+        found = self._registry.get_provider(provider)
+        found.check_model(name)
+        return ResolvedModel(model, found, name, KeyRing((Key("the key in the request", secret),)))
 
     async def _resolve_for_tenant(self, tenant: str, model: str) -> ResolvedModel:
         provider = model.partition("/")[0]
@@ -59,9 +64,10 @@ DEFAULT_PARTICIPANT_COUNT = 3
 
 
 class DefaultParticipants:
-    """The line-up of the settings; or else their model; or else the usual models of those providers that can be asked.
+    """Chooses the models of a discussion that names none.
 
-    Without any of them it is what runs on this machine.
+    In order: the preset of the config, its default model, cheap models of providers with a key, a local server, the
+    embedded demo model.
     """
 
     def __init__(
@@ -72,15 +78,15 @@ class DefaultParticipants:
         self._configured_models = tuple(preset) or ((model,) if model else ())
 
     async def default_models(self, tenant: str, *, single: bool) -> tuple[str, ...]:
-        """Name the models, or the one that sits there alone; where there is but one, it has several seats."""
+        """Return the default models. A single model is repeated, so that several participants use it."""
         found = self._configured_models or await self._discover_models(tenant)
         if single:
             return found[:1]
         return found if len(found) > 1 else tuple(islice(cycle(found), DEFAULT_PARTICIPANT_COUNT))
 
     async def _discover_models(self, tenant: str) -> tuple[str, ...]:
-        if usual := [model async for model in self._models_with_key(tenant)][:DEFAULT_PARTICIPANT_COUNT]:
-            return tuple(usual)
+        if with_key := [model async for model in self._models_with_key(tenant)][:DEFAULT_PARTICIPANT_COUNT]:
+            return tuple(with_key)
         for server in await find_local_servers(self._registry):
             if server.models:
                 return (f"{server.provider}/{server.models[0]}",)
@@ -88,15 +94,13 @@ class DefaultParticipants:
             return (self._registry.resolve_model(self._registry.embedded_model()).name,)
         except FeatureUnavailable as error:
             raise UsageError(
-                f"model: there is none to ask. Name some in line_up of the settings, or store a key. {error}"
+                f"model: no model is available. Set line_up in the settings, or store a key. {error}"
             ) from error
 
     async def _models_with_key(self, tenant: str) -> AsyncIterator[str]:
         for name in self._registry:
             if cheap := self._registry.cheap_model(name):
                 try:
-                    yield (await self._model_resolver.resolve_with_fallbacks(tenant, f"{name}/{cheap}"))[
-                        0
-                    ].name
+                    yield (await self._model_resolver.resolve_with_fallbacks(tenant, f"{name}/{cheap}"))[0].name
                 except MissingKey:
                     continue

@@ -13,19 +13,19 @@ from moot.types.events import TurnEnded
 RUNS_ENDED = Counter("moot_runs", "Runs that ended.", ["mode", "status"])
 TURNS_ENDED = Counter("moot_turns", "Turns that ended.", ["provider", "status"])
 TOKENS_COUNTED = Counter("moot_tokens", "Tokens that providers counted.", ["provider", "direction"])
-COST_USD = Counter("moot_cost_dollars", "What the turns cost, where the price is known.", ["provider"])
+COST_USD = Counter("moot_cost_dollars", "Cost of turns in US dollars, if the price is known.", ["provider"])
 FIRST_TOKEN_SECONDS = Histogram(
     "moot_first_token_seconds",
-    "From asking to the first token.",
+    "Seconds from the request to the first token.",
     ["provider"],
     buckets=(0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32),
 )
 LIVE_RUNS = Gauge("moot_live_runs", "Runs that this process executes.")
-EVENT_READERS = Gauge("moot_event_readers", "Streams of runs that are open in this process.")
+EVENT_READERS = Gauge("moot_event_readers", "Open event streams of runs in this process.")
 EVENTS_WRITTEN = Counter("moot_events_written", "Events written to the log.")
 LOG_WRITE_SECONDS = Histogram(
     "moot_log_write_seconds",
-    "What it took to write a batch of events.",
+    "Seconds to write a batch of events.",
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5),
 )
 
@@ -43,15 +43,18 @@ def count_turn(turn_end: TurnEnded) -> None:
 
 OTLP_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
-FLUSH_MILLISECONDS = 2000  # for what has not been sent when the process ends
+FLUSH_MILLISECONDS = 2000  # for spans that are not sent when the process exits
 
 _tracer: Any = None
 _provider: Any = None
 
 
 def configure_tracing(environment: Mapping[str, str]) -> None:
-    """Send traces where the usual variables say, if they say anything."""
-    global _tracer, _provider  # noqa: PLW0603 - one a process, as OpenTelemetry has it
+    """Export traces to the endpoint in the standard OTLP variables; do nothing if they are unset.
+
+    Raises BadSettings if the OpenTelemetry packages are not installed.
+    """
+    global _tracer, _provider  # noqa: PLW0603 - one tracer per process, as OpenTelemetry has it
     if not any(environment.get(name) for name in OTLP_VARIABLES):
         return
     try:
@@ -61,7 +64,7 @@ def configure_tracing(environment: Mapping[str, str]) -> None:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
     except ImportError:
         raise BadSettings(
-            "Traces are asked for by OTEL_EXPORTER_OTLP_ENDPOINT, but not installed: in a clone of Moot, uv sync --extra otel."
+            "OTEL_EXPORTER_OTLP_ENDPOINT: tracing is not installed. In a clone of Moot, run uv sync --extra otel."
         ) from None
     resource = Resource.create({"service.name": environment.get("OTEL_SERVICE_NAME") or "moot"})
     _provider = TracerProvider(resource=resource, shutdown_on_exit=False)
@@ -70,13 +73,13 @@ def configure_tracing(environment: Mapping[str, str]) -> None:
 
 
 def flush_traces() -> None:
-    """Send what is left, but not for long: an endpoint that is away must not hold the process."""
+    """Send pending spans. The timeout keeps an unreachable endpoint from blocking the process exit."""
     if _provider is not None:
         _provider.force_flush(FLUSH_MILLISECONDS)
 
 
 def record_turn_span(run: str, turn_end: TurnEnded) -> None:
-    """Tell of a turn that ended: who, which model, how long and how it went. Never what was said."""
+    """Export a span for a finished turn. It never contains message text."""
     if _tracer is None:
         return
     now = time.time_ns()

@@ -8,13 +8,16 @@ from typing import Any, TypeVar
 from moot.streaming.cancellation import StopSignal
 from moot.types.errors import DatabaseUnavailable
 
-CANCEL_GRACE_SECONDS = 1.0  # in which work that is not waited for any more may clear up
+CANCEL_GRACE_SECONDS = 1.0  # for cleanup in a cancelled task
 
 T = TypeVar("T")
 
 
 async def wait_at_most(work: Coroutine[Any, Any, T], seconds: float, stop: StopSignal) -> T | None:
-    """Do some work; None if there was no time for it, or a stop came first."""
+    """Return the result of `work`, or None after a timeout or a stop; then the task is cancelled.
+
+    Raises the exception of `work`. A task that ignores the cancellation is left running after a grace period.
+    """
     task = asyncio.get_running_loop().create_task(work)
     stopped = asyncio.Event()
     waiting = asyncio.create_task(stopped.wait())
@@ -34,7 +37,7 @@ async def wait_at_most(work: Coroutine[Any, Any, T], seconds: float, stop: StopS
 
 
 def _consume_exception(task: "asyncio.Task[Any]") -> None:
-    """Take note of how it ended, so that nobody complains that nobody did."""
+    """Retrieve the exception so that asyncio does not log "exception was never retrieved"."""
     if not task.cancelled():
         task.exception()
 
@@ -44,12 +47,15 @@ log = logging.getLogger(__name__)
 
 
 async def retry_while_unavailable(operation: Callable[[], Awaitable[T]]) -> T:
-    """Ask again until the database answers. What is asked for may have been done already, and is done again."""
+    """Retry with backoff until the database answers.
+
+    The operation must be idempotent: a transaction may have committed before the connection broke.
+    """
     wait = FIRST_RETRY_SECONDS
     while True:
         try:
             return await operation()
         except DatabaseUnavailable as error:
-            log.warning("waiting for the database", extra={"reason": str(error), "seconds": wait})
+            log.warning("database unavailable; retrying", extra={"reason": str(error), "seconds": wait})
             await asyncio.sleep(wait)
             wait = min(2 * wait, MAX_RETRY_SECONDS)

@@ -1,4 +1,4 @@
-"""The whiteboard of a discussion at any moment: what earlier runs left on it, and what was done in one until then."""
+"""The whiteboard of a discussion after any event, rebuilt from stored messages and the event log."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,19 +25,23 @@ class Whiteboards:
     async def whiteboard_at(
         self, tenant: str, discussion: str, run: str | None = None, seq: int | None = None
     ) -> Board:
-        """Return the board after an event of a run; without a number as the run left it, without a run as it is now."""
+        """Return the board after event `seq` of a run; without `seq`, after the run; without `run`, as it is now.
+
+        Raises UsageError for a `seq` without a run, and NotFound if the run is not in the discussion.
+        """
         if seq is not None and run is None:
-            raise UsageError("seq: events are numbered within a run: say which with run.")
+            raise UsageError("seq: event numbers belong to a run. Set run too.")
         await self._discussions.get_discussion(tenant, discussion)
-        playing = await self._find_run(tenant, discussion, run)
-        said = await self._discussions.list_messages(discussion)
-        if playing is None or (playing.again and playing.status not in (*LIVE_STATUSES, "completed")):
-            return await asyncio.to_thread(replay_messages, said)
-        told = await self._read_events(playing.id, seq)
-        return await asyncio.to_thread(_apply_run_entries, said, playing, board_actions(told))
+        found = await self._find_run(tenant, discussion, run)
+        messages = await self._discussions.list_messages(discussion)
+        # A failed regeneration left the old answer in place, so its events do not count.
+        if found is None or (found.again and found.status not in (*LIVE_STATUSES, "completed")):
+            return await asyncio.to_thread(replay_messages, messages)
+        events = await self._read_events(found.id, seq)
+        return await asyncio.to_thread(_apply_run_entries, messages, found, board_actions(events))
 
     async def _find_run(self, tenant: str, discussion: str, run: str | None) -> Run | None:
-        """Find the run that is asked for, or the newest that goes on, if one does."""
+        """Without an id, return the newest live run, or None."""
         if run is None:
             live = await self._discussions.live_runs(tenant, discussion)
             return live[-1] if live else None
@@ -47,17 +51,20 @@ class Whiteboards:
         return found
 
     async def _read_events(self, run: str, last_seq: int | None) -> list[Event]:
-        told: list[Event] = []
-        while page := await self._events.read_events(run, told[-1].seq if told else 0):
-            told += [msgspec.json.decode(body, type=Event) for _, body in page]
-            if last_seq is not None and told[-1].seq >= last_seq:
-                return [event for event in told if event.seq <= last_seq]
-        return told
+        events: list[Event] = []
+        while page := await self._events.read_events(run, events[-1].seq if events else 0):
+            events += [msgspec.json.decode(body, type=Event) for _, body in page]
+            if last_seq is not None and events[-1].seq >= last_seq:
+                return [event for event in events if event.seq <= last_seq]
+        return events
 
 
 def _apply_run_entries(messages: Sequence[Message], run: Run, entries: Sequence[RecordedAction]) -> Board:
-    """Do what was done in a run after all before it; where it gives an answer anew, in the place of that."""
-    here = (at for at, one in enumerate(messages) if run.id == one.run or run.again == one.id)
-    place = next(here, len(messages))
-    board = replay_actions(entries, replay_messages(messages[:place]))
-    return replay_actions(board_entries(messages[place + 1 :]), board) if run.again else board
+    """Replay earlier messages, then the actions of the run.
+
+    A regenerated answer replaces the old one, so the later messages are replayed after it.
+    """
+    matches = (at for at, message in enumerate(messages) if run.id == message.run or run.again == message.id)
+    index = next(matches, len(messages))
+    board = replay_actions(entries, replay_messages(messages[:index]))
+    return replay_actions(board_entries(messages[index + 1 :]), board) if run.again else board

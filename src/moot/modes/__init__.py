@@ -1,4 +1,4 @@
-"""The modes: each a short program that reads as its description. A new one is a file and a line here."""
+"""Discussion modes. Each mode is an async function with a `Table` argument; `MODES` maps names to functions."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -28,5 +28,5 @@ MODES: Mapping[str, Mode] = {**SELECTABLE_MODES, "continue": auto_continue}
 
 
 def mode_for_plan(plan: RunPlan) -> Mode:
-    """Find the program of a run: that of its mode, or one turn of it again."""
+    """Return the function of the plan's mode, or `regenerate` if the plan has a target for it."""
     return MODES[plan.mode] if plan.again is None else partial(regenerate, target=plan.again)

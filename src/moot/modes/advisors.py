@@ -1,6 +1,6 @@
-"""Advisors: all answer at the same time, each in its own thread with the person.
+"""Advisors mode: participants answer concurrently, each in a private thread with the user.
 
-They may then answer each other, once, and the first of them may say what it all comes to.
+Optional stages follow: one response to each other, and a synthesis by the first advisor.
 """
 
 from moot.modes.table import Table, participants_with_answers
@@ -10,31 +10,29 @@ from moot.prompts.visibility import advised
 
 async def advisors(table: Table) -> None:
     plan, rules = table.plan, table.plan.advisors
-    if not plan.has_advisors:  # nobody is active: a plain answer
+    if not plan.has_advisors:  # no advisor is active: return a plain answer
         await table.speak(plan.responding_participants[0])
         return
     await table.open_stage("answer")
-    standing = participants_with_answers(plan, await table.all_speak(view=advised))
-    if len(standing) < 2:
-        if standing and (rules.cross_talk or rules.synthesis):
-            await table.send_notice(
-                "missing", f"Only {standing[0].name} answered: there is nothing to draw together."
-            )
+    remaining = participants_with_answers(plan, await table.all_speak(view=advised))
+    if len(remaining) < 2:
+        if remaining and (rules.cross_talk or rules.synthesis):
+            await table.send_notice("missing", f"Only {remaining[0].name} answered: there is nothing to draw together.")
         return
     last = advisor_synthesis_instructions if rules.synthesis else None
     if rules.cross_talk and await table.can_afford(
-        "The cross-talk", standing, cross_talk_instructions, view=advised, reserve_for=last
+        "The cross-talk", remaining, cross_talk_instructions, view=advised, reserve_for=last
     ):
         await table.open_stage("cross_talk")
         await table.all_speak(
-            "cross_talk", view=advised, participants=standing, build_instructions=cross_talk_instructions
+            "cross_talk", view=advised, participants=remaining, build_instructions=cross_talk_instructions
         )
     if rules.synthesis and await table.can_afford(
-        "The synthesis", standing[:1], advisor_synthesis_instructions, view=advised
+        "The synthesis", remaining[:1], advisor_synthesis_instructions, view=advised
     ):
         await table.open_stage("synthesis", table.revision)
         await table.one_speaks(
-            standing,
+            remaining,
             "synthesis",
             round=table.revision,
             view=advised,

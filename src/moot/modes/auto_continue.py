@@ -1,4 +1,4 @@
-"""Auto-continue: the table goes on by itself, beginning with the one after the last speaker."""
+"""Auto-continue: participants speak in turn without a user message, from index `plan.first`."""
 
 from itertools import cycle, islice
 
@@ -8,14 +8,12 @@ from moot.prompts.visibility import everything
 
 
 async def auto_continue(table: Table) -> None:
-    everybody = table.plan.responding_participants
-    instruction = load_template("go_on_together" if len(everybody) > 1 else "go_on_alone")
-    speakers = islice(cycle(everybody), table.plan.first, None)
+    participants = table.plan.responding_participants
+    instruction = load_template("go_on_together" if len(participants) > 1 else "go_on_alone")
+    speakers = islice(cycle(participants), table.plan.first, None)
     silent = 0
     for step in range(table.plan.turns):
-        status = await table.speak(
-            next(speakers), "continue", round=step, view=everything, instruction=instruction
-        )
+        status = await table.speak(next(speakers), "continue", round=step, view=everything, instruction=instruction)
         silent = silent + 1 if status in {"failed", "stopped"} else 0
-        if silent == len(everybody):  # once round the table without a word: nothing will come of it
+        if silent == len(participants):  # a whole round failed or was stopped: more turns would fail too
             return

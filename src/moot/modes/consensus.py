@@ -1,13 +1,12 @@
-"""Consensus: round after round, everybody speaks in turn and has heard all that was said before."""
+"""Consensus mode: in each round participants speak in turn and see all earlier messages."""
 
 from moot.modes.table import Table
 from moot.prompts.visibility import everything
 
 
 async def consensus(table: Table) -> None:
-    rounds = (
-        table.plan.rounds if len(table.plan.responding_participants) > 1 else 1
-    )  # alone, there is nobody to agree with
+    # A single participant would only respond to its own messages, so one round is enough.
+    rounds = table.plan.rounds if len(table.plan.responding_participants) > 1 else 1
     for round_ in range(rounds):
         if round_ and not await table.can_afford(f"Round {round_ + 1}", table.plan.responding_participants):
             return

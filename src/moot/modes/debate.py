@@ -1,6 +1,6 @@
-"""Debate: all answer alone, all read each other and think again, and the lead sums up.
+"""Debate mode: initial answers, rebuttals, then a synthesis by the lead.
 
-Beside the synthesis the minutes are made: a summary, a ledger of claims, and a ranking by those who took part.
+Concurrently with the synthesis, analysis tasks produce a summary, a list of claims and a ranking.
 """
 
 from collections.abc import Coroutine, Sequence
@@ -18,29 +18,30 @@ from moot.types.billing import format_usd
 from moot.types.events import Agreed, BallotCast
 from moot.types.participants import Participant
 
-MIN_ANSWERS_TO_RANK = 3  # with two, each would judge one answer, and that is no order
+MIN_ANSWERS_TO_RANK = 3  # with two, each voter would have a list of one
 
 
 async def debate(table: Table) -> None:
     await table.open_stage("initial")
     first = await table.all_speak("initial", view=own_thread, lane_status="debate")
-    standing = participants_with_answers(table.plan, first)
-    if await _should_debate(table, standing):
+    remaining = participants_with_answers(table.plan, first)
+    if await _should_debate(table, remaining):
         await table.open_stage("debate")
         second = await table.all_speak(
             "debate",
             view=own_thread,
-            participants=standing,
+            participants=remaining,
             build_instructions=rebuttal_instructions,
             lane_status="complete",
         )
-        standing = participants_with_answers(table.plan, second) or standing
-    if standing:
-        await _write_conclusion(table, await _announce_and_order_lead(table, standing))
+        # If every rebuttal failed, the synthesis uses the initial answers.
+        remaining = participants_with_answers(table.plan, second) or remaining
+    if remaining:
+        await _write_conclusion(table, await _announce_and_order_lead(table, remaining))
 
 
 async def _should_debate(table: Table, remaining: Sequence[Participant]) -> bool:
-    """Decide whether there is something to debate, and tell if there is not."""
+    """Return False if the debate is skipped; then complete the lanes and send a notice with the reason."""
     if not remaining:
         return False
     if len(remaining) == 1:
@@ -54,25 +55,19 @@ async def _should_debate(table: Table, remaining: Sequence[Participant]) -> bool
         )
         if isinstance(verdict, Agreed) and verdict.agree:
             saved = "" if verdict.saved is None else f", which saved about {format_usd(verdict.saved)}"
-            await table.complete_lanes(
-                remaining, "agreed", f"{verdict.reason} The debate was skipped{saved}."
-            )
+            await table.complete_lanes(remaining, "agreed", f"{verdict.reason} The debate was skipped{saved}.")
             return False
-    if not await table.can_afford(
-        "The debate", remaining, rebuttal_instructions, reserve_for=synthesis_instructions
-    ):
+    if not await table.can_afford("The debate", remaining, rebuttal_instructions, reserve_for=synthesis_instructions):
         await table.complete_lanes(remaining, "cap", "The first answers stand as they are.")
         return False
     return True
 
 
 async def _announce_and_order_lead(table: Table, remaining: Sequence[Participant]) -> Sequence[Participant]:
-    """Put the lead first, and tell if it is out."""
+    """Return the participants with the lead first. Sends a notice if the lead did not answer."""
     lead = table.plan.lead
     if lead not in remaining:
-        await table.send_notice(
-            "lead_replaced", f"{lead.name} dropped out: {remaining[0].name} sums up instead."
-        )
+        await table.send_notice("lead_replaced", f"{lead.name} dropped out: {remaining[0].name} sums up instead.")
     return _sort_lead_first(table, remaining)
 
 
@@ -81,22 +76,25 @@ def _sort_lead_first(table: Table, remaining: Sequence[Participant]) -> Sequence
 
 
 async def _write_conclusion(table: Table, participants: Sequence[Participant]) -> None:
-    """Write the synthesis and the minutes, if any are kept, at the same time."""
-    rules, clerk = table.plan.debate, _task_participant(table, participants[0])
-    kept = table.plan.minutes
+    """Run the synthesis and the analysis tasks concurrently.
+
+    Cost checks run first: a coroutine of `run_concurrently` must be a single method call.
+    """
+    rules, analyst = table.plan.debate, _task_participant(table, participants[0])
+    with_analyses = table.plan.minutes
     claims = (
-        kept
+        with_analyses
         and rules.ledger
         and await table.can_afford(
             "The ledger", participants[:1], synthesis_instructions, reserve_for=synthesis_instructions
         )
     )
-    enough = kept and rules.ranking and len(participants) >= MIN_ANSWERS_TO_RANK
+    enough = with_analyses and rules.ranking and len(participants) >= MIN_ANSWERS_TO_RANK
     ranked = enough and await table.can_afford(
         "The ranking", participants, synthesis_instructions, reserve_for=synthesis_instructions
     )
     await table.open_stage("synthesis", table.revision)
-    doings: list[Coroutine[None, None, object]] = [
+    tasks: list[Coroutine[None, None, object]] = [
         table.one_speaks(
             participants,
             "synthesis",
@@ -106,25 +104,23 @@ async def _write_conclusion(table: Table, participants: Sequence[Participant]) -
             role="synthesis",
         )
     ]
-    if kept:
-        doings.append(
+    if with_analyses:
+        tasks.append(
             table.run_analysis(
                 "summary",
-                clerk,
+                analyst,
                 partial(debate_summary_task, participants=table.plan.responding_participants),
             )
         )
     if claims:
-        doings.append(table.run_analysis("ledger", clerk, claims_task))
+        tasks.append(table.run_analysis("ledger", analyst, claims_task))
     if ranked:
-        doings += [
-            table.run_analysis("ranking", who, partial(vote_task, voter=who.id)) for who in participants
-        ]
-    ballots = [one for one in await table.run_concurrently(*doings) if isinstance(one, BallotCast)]
+        tasks += [table.run_analysis("ranking", who, partial(vote_task, voter=who.id)) for who in participants]
+    ballots = [one for one in await table.run_concurrently(*tasks) if isinstance(one, BallotCast)]
     if ballots:
         await table.record_result(count_votes(ballots))
 
 
 def _task_participant(table: Table, fallback: Participant) -> Participant:
-    """Say who is asked about the debate: the clerk's model, if there is one."""
+    """Return the participant for analysis tasks: `fallback`, with the task model if the plan has one."""
     return replace(fallback, model=table.plan.clerk or fallback.model)

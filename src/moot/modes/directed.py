@@ -1,4 +1,4 @@
-"""Directed: one speaks at a time, and a director decides who is next, until the user has the word or it is over."""
+"""Directed mode: a director selects the next speaker until it returns to the user or ends the lesson."""
 
 from functools import partial
 from itertools import count
@@ -21,10 +21,10 @@ from moot.types.modes import LESSON_ENDS, LESSON_STAGE, USER_SPEAKS_NEXT
 
 
 async def directed(table: Table) -> None:
-    left: set[str] = set()  # whom somebody stopped
+    stopped: set[str] = set()  # ids of participants that a user stopped; the director skips them
     for turn in count():
         decision = await _select_speaker(
-            table, build_director_context(table.plan, table.messages, table.run, turn, left)
+            table, build_director_context(table.plan, table.messages, table.run, turn, stopped)
         )
         if decision.next in {USER_SPEAKS_NEXT, LESSON_ENDS}:
             return
@@ -41,20 +41,18 @@ async def directed(table: Table) -> None:
             with_actions=True,
         )
         if status == "stopped":
-            left.add(who.id)
+            stopped.add(who.id)
 
 
 async def _select_speaker(table: Table, context: DirectorContext) -> Decided:
-    """Let the rules decide; where they leave a choice, one small question to a model does."""
-    decided = decide_by_rules(context)
-    if decided is None:
+    """Send a model request only if the rules return no decision. Fall back to a default on errors."""
+    decision = decide_by_rules(context)
+    if decision is None:
         director = replace(table.plan.lead, model=table.plan.clerk or table.plan.lead.model)
-        found = await table.run_analysis(
-            "director", director, partial(_build_task, context), round=context.turn
-        )
-        decided = found if isinstance(found, Decided) else fallback_decision(context)
-    await table.record_result(decided)
-    return decided
+        result = await table.run_analysis("director", director, partial(_build_task, context), round=context.turn)
+        decision = result if isinstance(result, Decided) else fallback_decision(context)
+    await table.record_result(decision)
+    return decision
 
 
 def _build_task(context: DirectorContext, *_: object) -> AnalysisTask:

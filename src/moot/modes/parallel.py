@@ -1,4 +1,4 @@
-"""Parallel: everybody answers at the same time, and nobody sees the others' answers before the next message."""
+"""Parallel mode: participants answer concurrently and see other answers only after the next user message."""
 
 from moot.modes.table import Table
 from moot.prompts.visibility import blind

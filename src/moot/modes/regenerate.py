@@ -1,4 +1,4 @@
-"""Again: whoever gave an answer gives another one, having seen exactly what it saw then."""
+"""Regenerate: repeats one turn with the same prompt, which adds a version of its message."""
 
 from moot.modes.table import Table
 from moot.prompts.visibility import view_of_run

@@ -1,4 +1,4 @@
-"""Single: the first of those who are spoken to answers."""
+"""Single mode: only the first addressed participant answers."""
 
 from moot.modes.table import Table
 

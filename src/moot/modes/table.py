@@ -1,4 +1,4 @@
-"""What a mode can do. Stops, failures, storage and replay are the table's business, not the mode's."""
+"""The `Table` protocol: the API for modes. Implementations handle cancellation, errors, storage and replay."""
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Protocol, TypeVar
@@ -14,34 +14,38 @@ from moot.types.run_plan import RunPlan
 
 T = TypeVar("T")
 
-# What somebody is told before speaking: of all that was said in this run, for whom, in so many characters.
+# Arguments: messages of the run, run id, participant id, maximum length in characters. Returns the instructions.
 BuildInstructions = Callable[[Sequence[Message], str, str, int], str]
 
 
 class Table(Protocol):
-    """Turns at a table. A turn is named by its stage, its round and who speaks; no name is used twice in a run.
+    """Operations of a mode.
 
-    A participant that fails is a status, never an exception. When the whole run is stopped, the mode is left. A mode
-    is played again from its start where something of the run is tried again; what is done then is not done twice.
-    `revision` counts these, for what has to be made anew.
+    A turn's key is stage, round and participant; a mode must not use a key twice. A failed participant is a status,
+    never an exception. Cancelling the run raises an exception through the mode; do not catch it.
+
+    After a retry or a crash the mode function runs again from its start. Finished steps then return their stored
+    value, so a mode must be deterministic.
     """
 
     @property
     def plan(self) -> RunPlan: ...
 
     @property
-    def revision(self) -> int: ...
+    def revision(self) -> int:
+        """Number of retries of the run. Part of the key of steps that a retry must repeat, such as the synthesis."""
+        ...
 
     @property
     def run(self) -> str: ...
 
     @property
     def messages(self) -> Sequence[Message]:
-        """All that was said until now: after a crash, also what was said in turns that the mode comes to again."""
+        """Messages so far. After a crash also messages of turns that the replay has not reached yet."""
         ...
 
     async def open_stage(self, stage: str, round: int = 0) -> None:
-        """Tell readers that something new begins."""
+        """Publish a `StageStarted` event."""
         ...
 
     async def speak(
@@ -55,7 +59,7 @@ class Table(Protocol):
         build_instructions: BuildInstructions | None = None,
         with_actions: bool = False,
     ) -> TurnStatus:
-        """Let somebody speak. With `acting`, the answer is an array of speech and actions."""
+        """Run one turn. `with_actions`: the response is a JSON array of text and action objects."""
         ...
 
     async def all_speak(
@@ -68,10 +72,10 @@ class Table(Protocol):
         build_instructions: BuildInstructions | None = None,
         lane_status: LaneStatus | None = None,
     ) -> dict[str, TurnStatus]:
-        """Let everybody who is spoken to, or only some, speak at the same time.
+        """Run one turn per participant concurrently; returns a status by participant id.
 
-        With `then` each speaks in a lane, a thread of its own, which has come so far when it has answered; the rules
-        of the debate say whom the others wait for.
+        `participants` None: all that respond in this run. `lane_status`: each turn has its own lane, which gets this
+        status after an answer; then the quorum and deadline of the debate options apply.
         """
         ...
 
@@ -85,23 +89,21 @@ class Table(Protocol):
         build_instructions: BuildInstructions,
         role: MessageRole,
     ) -> TurnStatus:
-        """Let the first of several speak for all, and the next one where that fails."""
+        """Run a turn of the first candidate; on failure fall back to the next one."""
         ...
 
     async def run_analysis(
         self, purpose: CallPurpose, participant: Participant, build_task: BuildTask, *, round: int = 0
     ) -> AnalysisResult | None:
-        """Let somebody's model find something out; where it does not, readers are told so and nothing else happens."""
+        """Run an analysis task with the participant's model. Returns None and sends a notice on failure."""
         ...
 
     async def record_result(self, result: AnalysisResult) -> None:
-        """Keep and tell what follows from what was found."""
+        """Publish a result that needs no model request. Idempotent by cache key."""
         ...
 
-    async def complete_lanes(
-        self, participants: Sequence[Participant], kind: NoticeKind, message: str
-    ) -> None:
-        """Tell that lanes are complete without more, and why."""
+    async def complete_lanes(self, participants: Sequence[Participant], kind: NoticeKind, message: str) -> None:
+        """Set lanes to `complete` without another turn, and send a notice with the reason."""
         ...
 
     async def send_notice(self, kind: NoticeKind, message: str) -> None: ...
@@ -115,18 +117,18 @@ class Table(Protocol):
         view: View = everything,
         reserve_for: BuildInstructions | None = None,
     ) -> bool:
-        """Tell whether the run's cap leaves room for a turn of each; if not, readers are told what is left out.
+        """Check the estimated cost of one turn per participant against the run's limit; send a notice if too high.
 
-        `view` is what they would see and `brief` what they would be told before. Enough is kept for one to speak after
-        being told what `keeping` says: to sum up in the end.
+        `view` and `build_instructions` are those of the planned turns. `reserve_for` adds the cost of a final turn of
+        the lead with these instructions, for example the synthesis. `label` is part of the notice and of the step key.
         """
         ...
 
     async def run_concurrently(self, *coroutines: Coroutine[None, None, T]) -> Sequence[T]:
-        """Do several things at the same time: each a single one of those above."""
+        """Run coroutines as one step. Each must be a single method call of this protocol, so that replay works."""
         ...
 
 
 def participants_with_answers(plan: RunPlan, statuses: Mapping[str, TurnStatus]) -> list[Participant]:
-    """List those who gave an answer, in the order of their seats."""
+    """Return participants with a usable answer, in the order of the plan."""
     return [who for who in plan.responding_participants if statuses.get(who.id) in ANSWERED_STATUSES]

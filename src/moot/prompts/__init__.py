@@ -1,1 +1,1 @@
-"""Prompts: pure functions from the visible messages of a discussion to a model request."""
+"""Prompt building: pure functions that turn the visible messages of a discussion into a model request."""

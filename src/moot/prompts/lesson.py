@@ -1,4 +1,4 @@
-"""What the agents of a directed discussion are told: how to answer, what is on the board, and what the others just said."""
+"""Prompts of a directed discussion (lesson): role, answer format, whiteboard state and recent turns."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,8 +11,8 @@ from moot.types.action_docs import describe_actions
 from moot.types.actions import get_action_name
 from moot.types.chunks import Text
 from moot.types.discussions import Message
-from moot.types.modes import PREVIEW_CHARACTERS, LessonRole
-from moot.types.participants import Participant
+from moot.types.modes import PREVIEW_CHARACTERS
+from moot.types.participants import LessonRole, Participant
 from moot.types.run_plan import RunPlan
 from moot.whiteboard.describe import describe_board
 from moot.whiteboard.state import Board, RecordedAction, replay_actions
@@ -27,7 +27,7 @@ ROLE_TEMPLATES: Mapping[LessonRole | None, str] = {
 
 
 def lesson_identity(plan: RunPlan, participant: Participant) -> str:
-    """Say who one is, what one may do, and in which form to answer."""
+    """Role, allowed actions and answer format for one participant."""
     others = [
         f"{other.name} ({other.role or 'participant'})"
         for other in plan.responding_participants
@@ -44,29 +44,27 @@ def lesson_identity(plan: RunPlan, participant: Participant) -> str:
     return render_template("in_lesson", values)
 
 
-def lesson_instructions(messages: Sequence[Message], run: str, participant: str, max_chars: int) -> str:  # noqa: ARG001 - a Brief
-    """Tell somebody what is on the board, and what the others have said since the user spoke."""
-    others = [
-        m for m in messages if m.run == run and m.participant not in {None, participant} and _is_valid_turn(m)
-    ]
+def lesson_instructions(messages: Sequence[Message], run: str, participant: str, max_chars: int) -> str:  # noqa: ARG001 - shared signature
+    """Whiteboard state, and the turns of other participants in this run."""
+    others = [m for m in messages if m.run == run and m.participant not in {None, participant} and _is_valid_turn(m)]
     names = {m.participant: m.name for m in messages if m.participant and m.name}
     board = replay_messages(messages_visible_to_all(messages, [participant]))
     return render_lesson_state(board, [(m.name or "", m.content) for m in others if m.content.strip()], names)
 
 
 def render_lesson_state(board: Board, peers: Sequence[tuple[str, str]], names: Mapping[str, str]) -> str:
-    """Say how things stand at the beginning of a turn; `peers` are names, and what they said."""
+    """`peers`: pairs of name and message text. `names`: participant id -> name."""
     previews = "\n".join(f"- {name}: {' '.join(words.split())[:PREVIEW_CHARACTERS]}" for name, words in peers)
     return render_template("now_in_lesson", {"board": describe_board(board, names), "peers": previews})
 
 
 def replay_messages(messages: Sequence[Message]) -> Board:
-    """Replay all that was drawn; what a turn did that failed is void."""
+    """Replay the actions of all turns that did not fail."""
     return replay_actions(board_entries(messages))
 
 
 def board_entries(messages: Sequence[Message]) -> list[RecordedAction]:
-    """List what was done in turns that count."""
+    """Actions of all turns that did not fail, in message order."""
     return [
         RecordedAction(participant=m.participant, action=action)
         for m in messages
@@ -76,7 +74,7 @@ def board_entries(messages: Sequence[Message]) -> list[RecordedAction]:
 
 
 def own_turn_pieces(message: Message) -> list[PromptPiece]:
-    """Give somebody its own turn back as the array that it wrote, and say where it was interrupted."""
+    """Render the turn as the JSON array that the model wrote. An interrupted turn gets a note."""
     array = Text(message.script or performed([message.content]))
     spoken = PromptPiece("assistant", "own", array, message.name, message.id)
     if message.status == "completed":
@@ -85,7 +83,7 @@ def own_turn_pieces(message: Message) -> list[PromptPiece]:
 
 
 def turn_action_names(message: Message) -> tuple[str, ...]:
-    """Name what somebody did in a turn."""
+    """Return an empty tuple for a failed turn."""
     if not message.script or not _is_valid_turn(message):
         return ()
     return tuple(map(get_action_name, parse_lesson_actions(message.script)))

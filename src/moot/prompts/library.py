@@ -1,4 +1,4 @@
-"""The personas that ship with Moot, and the text of a persona or project in a prompt."""
+"""Built-in personas, and rendering of personas and projects as prompt text."""
 
 import tomllib
 from functools import cache
@@ -13,12 +13,12 @@ from moot.types.knowledge import Pattern
 from moot.types.personas import Persona, PersonaDraft, level_for_uses
 from moot.types.projects import Post, ProjectFacts
 
-FRONT_MATTER_FENCE = "+++\n"  # what stands around the fields at the head of a file; the prompt follows
+FRONT_MATTER_FENCE = "+++\n"  # encloses the TOML header of a file; the body is the system prompt
 
 
 @cache
 def builtin_personas() -> tuple[Persona, ...]:
-    """Read the library, in the order of the names."""
+    """Sorted by file name. Cached for the process."""
     folder = files("moot.prompts") / "personas"
     named = {file.name: file.read_text("utf-8") for file in folder.iterdir() if file.name.endswith(".md")}
     return tuple(parse_persona(name.removesuffix(".md"), named[name]) for name in sorted(named))
@@ -39,7 +39,7 @@ def parse_persona(name: str, text: str) -> Persona:
 
 
 def persona_prompt(persona: Persona) -> str:
-    """Tell a model the part that it plays: the persona's own prompt, or else its description."""
+    """Return the persona's system prompt; without one, render the description and other fields."""
     values = {
         "name": persona.name,
         "description": persona.description.strip(),
@@ -49,7 +49,7 @@ def persona_prompt(persona: Persona) -> str:
     return persona.system_prompt.strip() or render_template("part", values)
 
 
-MAX_DESCRIPTION_CHARACTERS = 2000  # characters
+MAX_DESCRIPTION_CHARACTERS = 2000
 MAX_LINE_CHARACTERS = 400
 
 
@@ -72,4 +72,6 @@ def _render_post(post: Post) -> str:
 def _render_pattern(pattern: Pattern) -> str:
     kind = f"{pattern.kind}, {pattern.severity}" if pattern.severity else pattern.kind
     seen = f"({kind}; seen {pattern.frequency} times)"
-    return f"- {one_line(pattern.title, MAX_LINE_CHARACTERS)} {seen}: {one_line(pattern.description, MAX_LINE_CHARACTERS)}"
+    return (
+        f"- {one_line(pattern.title, MAX_LINE_CHARACTERS)} {seen}: {one_line(pattern.description, MAX_LINE_CHARACTERS)}"
+    )

@@ -1,6 +1,6 @@
-"""Short-term memory: what a participant knows of a channel beyond the discussion that is led in it now.
+"""Short-term memory of a participant in a Discord channel, across discussions.
 
-Pure: times are passed in. The newest words are remembered as they were, what fell out as a summary.
+The newest messages are kept as entries, older ones as a summary. Pure: the caller passes the time.
 """
 
 from collections.abc import Sequence
@@ -12,25 +12,23 @@ from moot.types.discord import MemoryEntry, MemorySummary
 from moot.types.discussions import Message
 from moot.types.requests import ModelRequest, user_message
 
-MAX_ENTRIES = 10  # messages and replies
-ENTRY_LIFETIME_SECONDS = 12 * 3600.0  # seconds
+MAX_ENTRIES = 10  # user messages and answers
+ENTRY_LIFETIME_SECONDS = 12 * 3600.0
 SUMMARY_LIFETIME_SECONDS = 24 * 3600.0
-MAX_SUMMARY_CHARACTERS = 1500  # characters
+MAX_SUMMARY_CHARACTERS = 1500
 MAX_ENTRY_CHARACTERS = 1000
-MAX_SUMMARY_DISCUSSIONS = 10  # that a summary knows it is of
-MAX_SUMMARY_TOKENS = 600  # of a clerk
+MAX_SUMMARY_DISCUSSIONS = 10  # discussion ids in a summary
+MAX_SUMMARY_TOKENS = 600  # response limit of the task model
 
 
 def memory_entries(messages: Sequence[Message], participant: str) -> list[MemoryEntry]:
-    """Take in what was said in a channel, as far as somebody may know of it."""
+    """Convert the messages that the participant may see. Details are private to their author."""
     return [
         MemoryEntry(
             discussion=one.discussion,
             name=one.name if one.role != "user" else None,
             text=truncate_text(one.content.strip(), MAX_ENTRY_CHARACTERS),
-            details=truncate_text(one.details, MAX_ENTRY_CHARACTERS)
-            if one.participant == participant
-            else "",
+            details=truncate_text(one.details, MAX_ENTRY_CHARACTERS) if one.participant == participant else "",
             said_at=one.created_at,
         )
         for one in everything(messages, participant, "")
@@ -44,7 +42,7 @@ def recent_entries(entries: Sequence[MemoryEntry], now: float) -> list[MemoryEnt
 def entries_to_summarize(
     entries: Sequence[MemoryEntry], previous: MemorySummary | None, now: float
 ) -> list[MemoryEntry]:
-    """Return what is not remembered any more, and is in no summary yet."""
+    """Return expired entries that the previous summary does not include."""
     kept, since = recent_entries(entries, now), previous.upto if previous else 0.0
     return [
         one
@@ -57,26 +55,20 @@ def valid_summary(summary: MemorySummary | None, now: float) -> MemorySummary | 
     return summary if summary and now - summary.created_at <= SUMMARY_LIFETIME_SECONDS else None
 
 
-def render_memory(
-    entries: Sequence[MemoryEntry], summary: MemorySummary | None, discussion: str, now: float
-) -> str:
-    """Write down what somebody remembers; words of the discussion itself are not said twice."""
+def render_memory(entries: Sequence[MemoryEntry], summary: MemorySummary | None, discussion: str, now: float) -> str:
+    """Omit messages of the current discussion: the request contains them already."""
     kept, summary = recent_entries(entries, now), valid_summary(summary, now)
     elsewhere = summary is not None and any(one != discussion for one in summary.discussions)
     values = {
         "summary": summary.words if summary and elsewhere else "",
         "words": "\n".join(_render_entry(one) for one in kept if one.discussion != discussion),
-        "details": "\n".join(
-            f"- {one_line(one.details, MAX_ENTRY_CHARACTERS)}" for one in kept if one.details
-        ),
+        "details": "\n".join(f"- {one_line(one.details, MAX_ENTRY_CHARACTERS)}" for one in kept if one.details),
     }
     return render_template("memory", values) if any(values.values()) else ""
 
 
-def memory_summary_request(
-    previous: MemorySummary | None, old_entries: Sequence[MemoryEntry]
-) -> ModelRequest:
-    """Ask for a new summary of what an earlier one says and of what fell out since."""
+def memory_summary_request(previous: MemorySummary | None, old_entries: Sequence[MemoryEntry]) -> ModelRequest:
+    """Request one summary of the previous summary and the expired entries."""
     return ModelRequest(
         model="",
         system=load_template("remember"),
@@ -86,7 +78,7 @@ def memory_summary_request(
 
 
 def summarize_without_model(previous: MemorySummary | None, old_entries: Sequence[MemoryEntry]) -> str:
-    """Sum up without a clerk: the newest words, as many as there is room for."""
+    """Fallback without a task model: keep the end of the text."""
     text = _summary_material(previous, old_entries)
     return text if len(text) <= MAX_SUMMARY_CHARACTERS else "…" + text[1 - MAX_SUMMARY_CHARACTERS :].lstrip()
 
@@ -105,11 +97,7 @@ def make_memory_summary(
 
 
 def _summary_material(previous: MemorySummary | None, old_entries: Sequence[MemoryEntry]) -> str:
-    noted = [
-        f"{one.name} noted: {one_line(one.details, MAX_ENTRY_CHARACTERS)}"
-        for one in old_entries
-        if one.details
-    ]
+    noted = [f"{one.name} noted: {one_line(one.details, MAX_ENTRY_CHARACTERS)}" for one in old_entries if one.details]
     return "\n".join([*([previous.words] if previous else []), *map(_render_entry, old_entries), *noted])
 
 

@@ -1,4 +1,7 @@
-"""A prompt in pieces: each knows what it is and whose words it holds. Joined, they are what is sent."""
+"""Prompt pieces: message parts with their origin, and the prompt view for users.
+
+The pieces in order form the request. The view shows the same pieces with token counts.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -31,50 +34,45 @@ Origin = Literal[
 
 
 class Attachment(Struct, frozen=True):
-    """What is handed on with a message; `name` is the file's or the other discussion's, `size` is in bytes."""
+    """A file, or the summary of another discussion, that a message refers to."""
 
     part: Part
     origin: Literal["file", "recap"] = "file"
-    name: str | None = None
-    size: int | None = None
+    name: str | None = None  # file name or discussion title
+    size: int | None = None  # bytes
 
 
-AttachmentsByMessage = Mapping[str, tuple[Attachment, ...]]  # by the message that it came with
+AttachmentsByMessage = Mapping[str, tuple[Attachment, ...]]  # key: message id
 
 
 class PromptPiece(Struct, frozen=True):
-    """`name` is who said it, or what the file is called; `message` is the id of where it was said."""
-
     role: Literal["system", "user", "assistant"]
     origin: Origin
     part: Part
-    name: str | None = None
-    message: str | None = None
-    size: int | None = None
+    name: str | None = None  # author, file name or tool name
+    message: str | None = None  # id of the source message
+    size: int | None = None  # bytes of a file
 
 
 class PromptPartView(Struct, frozen=True, kw_only=True):
-    """A piece as people are shown it. A file that is sent as it is has a `size` in bytes, and no text."""
+    """One piece of a prompt, in an API response. A binary file has a `size` in bytes and an empty `text`."""
 
     role: Literal["system", "user", "assistant"]
     origin: Origin
     name: str | None
     message: str | None
     text: str
-    tokens: int
+    tokens: int  # estimate
     size: int | None = None
 
 
 class PromptParts(Struct, frozen=True, kw_only=True):
-    """A prompt taken apart; `tokens` are those that its model is likely to count.
-
-    `tools` may be called: they are described to the model beside it, by whoever offers them.
-    """
+    """A prompt as an API response. `tokens` is an estimate, without the schemas of `tools`."""
 
     model: str
     tokens: int
     parts: tuple[PromptPartView, ...]
-    tools: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()  # names; the request has their schemas in a separate field
 
 
 def system_text(pieces: Iterable[PromptPiece]) -> str:
@@ -83,7 +81,7 @@ def system_text(pieces: Iterable[PromptPiece]) -> str:
 
 
 def group_into_messages(pieces: Iterable[PromptPiece]) -> tuple[ModelMessage, ...]:
-    """Put neighbours of one role into one message: providers want roles to alternate."""
+    """Merge adjacent pieces of the same role, because providers require alternating roles."""
     told = (piece for piece in pieces if piece.role != "system")
     return tuple(
         ModelMessage("user" if role == "user" else "assistant", tuple(piece.part for piece in neighbours))
@@ -93,13 +91,12 @@ def group_into_messages(pieces: Iterable[PromptPiece]) -> tuple[ModelMessage, ..
 
 def attachment_pieces(attachments: AttachmentsByMessage, message: str) -> list[PromptPiece]:
     return [
-        PromptPiece("user", one.origin, one.part, one.name, message, one.size)
-        for one in attachments.get(message, ())
+        PromptPiece("user", one.origin, one.part, one.name, message, one.size) for one in attachments.get(message, ())
     ]
 
 
 def tool_call_pieces(text: str, tool_uses: Iterable[ToolUse]) -> Iterator[PromptPiece]:
-    """Tell what an answer was asked on with after each of its calls: its own words until then, the call, and the result."""
+    """Yield, for each tool call, the text before it, the call and the result, as the model received them."""
     told = 0
     for use in tool_uses:
         if words := text[told : use.said].strip():
@@ -113,7 +110,7 @@ def tool_call_pieces(text: str, tool_uses: Iterable[ToolUse]) -> Iterator[Prompt
 def build_prompt_parts(
     model: str, pieces: Sequence[PromptPiece], rate: float = CHARACTERS_PER_TOKEN, tools: tuple[str, ...] = ()
 ) -> PromptParts:
-    """Show the pieces of a prompt, and how many tokens each takes at so many characters a token."""
+    """`rate`: characters per token of the model."""
     parts = tuple(_part_view(piece, rate) for piece in pieces)
     return PromptParts(model=model, tokens=sum(part.tokens for part in parts), parts=parts, tools=tools)
 

@@ -1,4 +1,4 @@
-"""References to other discussions: found in what somebody writes, summed up, and handed on as material."""
+"""References to other discussions (`@"title"`): parsing, summary request, and the message part."""
 
 import re
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from moot.types.chunks import Text
 from moot.types.primitives import VISIBLE_START_PATTERN
 from moot.types.requests import ModelRequest, user_message
 
-MAX_REFERENCES = 5  # references of a message
-MAX_POINT_CHARACTERS = 500  # characters
+MAX_REFERENCES = 5  # per message
+MAX_POINT_CHARACTERS = 500
 MAX_SUMMARY_TOKENS = 2000
 REFERENCE_PATTERN = re.compile(r'@"([^"\n]{1,200})"')
 
@@ -27,7 +27,7 @@ class SummaryPoints(Struct, frozen=True):
 
 
 def find_references(text: str) -> list[str]:
-    """List the titles that are referred to, each once, in the order in which they come."""
+    """Return unique titles in order of appearance. Case is ignored."""
     found: dict[str, str] = {}
     for title in REFERENCE_PATTERN.findall(text):
         if title.strip():
@@ -36,7 +36,7 @@ def find_references(text: str) -> list[str]:
 
 
 def normalize_title(title: str) -> str:
-    """Write a title so that those which differ only in case are equal."""
+    """Key for case-insensitive comparison."""
     return title.strip().casefold()
 
 
@@ -50,7 +50,7 @@ def reference_summary_request(material: str) -> ModelRequest:
 
 
 def reference_summary_part(title: str, points: Sequence[str]) -> Text:
-    """Write a recap as a part of the message that refers to it: fenced, and said to be material."""
+    """Fence the summary and mark it as material, so that the model does not follow instructions in it."""
     lines = "\n".join(f"- {one_line(point, MAX_POINT_CHARACTERS)}" for point in points)
     fenced = quote_block(one_line(title, 200), lines)
     return Text(f"{load_template('referred_to')}\n\n{fenced.text}")

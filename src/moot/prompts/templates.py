@@ -1,4 +1,4 @@
-"""The prompts that ship with Moot, a file each: read, and filled in."""
+"""Prompt templates: Markdown files with format fields."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -12,7 +12,7 @@ def load_template(name: str) -> str:
 
 
 def render_template(name: str, values: Mapping[str, str]) -> str:
-    """Fill a prompt in; a paragraph is left out where a value that it asks for is empty."""
+    """Omit each paragraph that has a field with an empty value."""
     paragraphs = load_template(name).split("\n\n")
     return "\n\n".join(one.format(**values) for one in paragraphs if _has_all_values(one, values))
 

@@ -1,4 +1,4 @@
-"""Estimates the tokens of a text and truncates messages to a limit."""
+"""Token estimates for texts and message parts, and truncation to a character limit."""
 
 from collections.abc import Iterable, Sequence
 from math import ceil
@@ -9,12 +9,12 @@ from moot.types.requests import File, Part, ToolResult
 
 
 def truncate_text(text: str, max_chars: int) -> str:
-    """Shorten a text; … stands where words are missing."""
+    """A truncated string ends with an ellipsis, which counts toward the limit."""
     return text if len(text) <= max_chars else text[: max_chars - 1].rstrip() + "…"
 
 
 def one_line(text: str, max_chars: int) -> str:
-    """Put text on one line, so that it cannot look like a part of the prompt."""
+    """Collapse whitespace, so that a value cannot imitate a line of the prompt."""
     return truncate_text(" ".join(text.split()), max_chars)
 
 
@@ -23,7 +23,7 @@ def join_names(names: Sequence[str]) -> str:
 
 
 def fit_texts(texts: Sequence[str], max_chars: int) -> list[str]:
-    """Cut texts so that all of them fit: what short ones leave, the long ones may take."""
+    """Truncate texts to a total limit. Space that short texts leave goes to the long ones."""
     most, left = max_chars, max_chars
     for place, length in enumerate(sorted(len(text) for text in texts)):
         most = left // (len(texts) - place)

@@ -1,7 +1,8 @@
-"""Who sees what: pure functions from all that was said to what one participant may see of it.
+"""Message visibility: views that filter the messages of a discussion for one participant.
 
-A mode is a choice of views. Whatever a view shows, failed turns are never said to anybody, a message for some is
-never shown to the others, nor is what is in somebody's own thread; and hidden prompts are forgotten after their run.
+Each mode selects views. A view takes all messages, a participant id and the id of the current run.
+No view returns a failed turn, a message to other participants only, or a message in another private thread.
+A hidden prompt is visible only in its own run.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -13,12 +14,12 @@ View = Callable[[Sequence[Message], str, str], list[Message]]
 
 
 def everything(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
-    """All that was said until now."""
+    """All messages that the participant may see."""
     return [message for message in messages if _can_see(message, participant, run)]
 
 
 def blind(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
-    """What was said in earlier runs, and of this one only the user's words and one's own."""
+    """All earlier runs; of this run only messages of the user and of the participant."""
     return [
         message
         for message in everything(messages, participant, run)
@@ -27,7 +28,7 @@ def blind(messages: Sequence[Message], participant: str, run: str) -> list[Messa
 
 
 def own_thread(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
-    """What was said in earlier runs, and of this one the user's words and one's own thread."""
+    """All earlier runs; of this run only the user's question and the participant's thread."""
     return [
         message
         for message in everything(messages, participant, run)
@@ -36,21 +37,24 @@ def own_thread(messages: Sequence[Message], participant: str, run: str) -> list[
 
 
 def briefed(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
-    """What was said in earlier runs, and of this one the user's words and the newest brief for oneself."""
+    """All earlier runs; of this run only the user's question and the newest hidden instructions."""
     seen = everything(messages, participant, run)
     briefs = [message for message in seen if message.hidden and message.thread is None]
     return [one for one in seen if one.run != run or _is_question(one) or one in briefs[-1:]]
 
 
 def in_lesson(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
-    """All that was said until now, what one did without a word, and the newest brief for oneself."""
+    """All messages, the participant's own turns with actions only, and the newest hidden instructions."""
     seen = [one for one in messages if _can_see(one, participant, run) or _has_own_actions(one, participant)]
     briefs = [message for message in seen if message.hidden]
     return [one for one in seen if not one.hidden or one in briefs[-1:]]
 
 
 def advised(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
-    """The user's words and one's own of all runs, what the others said in the last one, and the newest brief."""
+    """Messages of the user and the participant in all runs, plus the newest hidden instructions.
+
+    Of other participants, only the answers of the previous run.
+    """
     seen = everything(messages, participant, run)
     last = next((message.run for message in reversed(seen) if message.run != run), None)
     briefs = [one for one in seen if one.hidden and one.role == "user" and one.thread is None]
@@ -64,7 +68,7 @@ def advised(messages: Sequence[Message], participant: str, run: str) -> list[Mes
 
 
 def messages_visible_to_all(messages: Sequence[Message], participants: Collection[str]) -> list[Message]:
-    """What all of these may know of: a message for some is nothing for the others."""
+    """Messages that every one of these participants may see."""
     return [
         message
         for message in messages
@@ -94,7 +98,7 @@ VIEWS: Mapping[str, View] = {
 
 
 def view_of_run(run: str, name: str) -> View:
-    """Make the view that somebody had in an earlier run, whichever run it looks from now."""
+    """Return a view bound to an earlier run: it ignores its run argument."""
     view = VIEWS[name]
 
     @wraps(view)

@@ -1,1 +1,1 @@
-"""One interface to every language model: a provider turns a request into a stream of chunks."""
+"""Model providers: one interface that turns a request into a stream of chunks."""

@@ -1,7 +1,7 @@
-"""The messages format of Anthropic.
+"""The messages wire format of Anthropic.
 
 Request:  POST /messages {model, max_tokens, system, messages, stream, …}
-Answer:   message_start, then per block content_block_start / _delta / _stop, then message_delta, message_stop
+Response: message_start, then per block content_block_start / _delta / _stop, then message_delta, message_stop
 """
 
 from base64 import b64encode
@@ -74,7 +74,7 @@ _frame_decoder = msgspec.json.Decoder(Frame)
 class AnthropicWireFormat:
     api = "anthropic"
 
-    def request_path(self, model: str) -> str:  # noqa: ARG002 - the model is named in the body
+    def request_path(self, model: str) -> str:  # noqa: ARG002 - the model is in the body
         return "/messages"
 
     def request_headers(self, key: str | None) -> Mapping[str, str]:
@@ -94,8 +94,7 @@ class AnthropicWireFormat:
             body["stop_sequences"] = request.stop
         if request.tools:
             body["tools"] = [
-                {"name": t.name, "description": t.description, "input_schema": t.parameters}
-                for t in request.tools
+                {"name": t.name, "description": t.description, "input_schema": t.parameters} for t in request.tools
             ]
         output: dict[str, Any] = {}
         if request.json_schema is not None and profile.json_schema:
@@ -106,11 +105,11 @@ class AnthropicWireFormat:
         elif request.thinking and profile.thinking == "budget":
             budget = THINKING_BUDGETS[request.thinking]
             body["thinking"] = {"type": "enabled", "budget_tokens": budget}
-            body["max_tokens"] += budget
+            body["max_tokens"] += budget  # max_tokens includes thinking
         if output:
             body["output_config"] = output
-        wanted = request.temperature is not None and profile.temperature
-        if wanted and "thinking" not in body:  # the two exclude each other
+        has_temperature = request.temperature is not None and profile.temperature
+        if has_temperature and "thinking" not in body:  # the API rejects a request with both
             body["temperature"] = request.temperature
         return msgspec.json.encode(body)
 
@@ -125,7 +124,7 @@ class AnthropicWireFormat:
 
 
 def _encode_messages(messages: tuple[ModelMessage, ...]) -> list[dict[str, Any]]:
-    """Write the history, with a cache mark at its end: all before the newest message stays the same."""
+    """Encode the messages, with a cache breakpoint before the newest one, since the earlier ones do not change."""
     contents = [[_encode_part(part) for part in m.parts if _is_sendable(part)] for m in messages]
     if len(contents) > 1 and contents[-2]:
         contents[-2][-1] |= CACHE_CONTROL
@@ -133,7 +132,7 @@ def _encode_messages(messages: tuple[ModelMessage, ...]) -> list[dict[str, Any]]
 
 
 def _is_sendable(part: Part) -> bool:
-    """Thoughts go back only with the proof that Anthropic wrote them."""
+    """Filter thoughts without a signature, which the API rejects."""
     return not isinstance(part, Thought) or bool(part.signature)
 
 
@@ -193,11 +192,7 @@ class AnthropicStreamDecoder:
         finish = FINISH_REASONS[self._finish_reason]
         if self._open_tool is not None or (self._calls and finish == "length"):
             return [
-                Failed(
-                    errors.partial_call_fault(
-                        self._open_tool.name if self._open_tool else self._calls[-1].name
-                    )
-                )
+                Failed(errors.partial_call_fault(self._open_tool.name if self._open_tool else self._calls[-1].name))
             ]
         if finish == "content_filter":
             return [Done(finish)]
@@ -238,21 +233,21 @@ class AnthropicStreamDecoder:
         return []
 
     def _merge_usage(self, usage: WireUsage | None) -> list[Chunk]:
-        """Counts arrive in two halves, and the later one may leave out what the first one said."""
+        """Merge the token counts of message_start and message_delta; either may omit fields."""
         if usage is None:
             return []
         for field in WireUsage.__struct_fields__:
             if (count := getattr(usage, field)) is not None:
                 setattr(self._usage, field, count)
-        known = self._usage
+        merged = self._usage
         read, written = (
-            token_count(known.cache_read_input_tokens),
-            token_count(known.cache_creation_input_tokens),
+            token_count(merged.cache_read_input_tokens),
+            token_count(merged.cache_creation_input_tokens),
         )
         return [
             Usage(
-                input=token_count(known.input_tokens) + read + written,
-                output=token_count(known.output_tokens),
+                input=token_count(merged.input_tokens) + read + written,
+                output=token_count(merged.output_tokens),
                 cached=read,
                 cache_written=written,
             )

@@ -1,4 +1,4 @@
-"""The catalogue of providers: what a settings file may say of one, and those that everyone knows."""
+"""Provider settings, and the list of built-in providers."""
 
 import re
 from collections.abc import Mapping
@@ -9,17 +9,17 @@ from msgspec import Struct
 Api = Literal["openai", "anthropic", "google", "local", "scripted"]
 
 ENV_NAME_PATTERN = re.compile(r"[A-Z_][A-Z0-9_]*")
-RESERVED_ENV_PREFIX = "MOOT_"  # how the variables begin that are nobody else's to see
+RESERVED_ENV_PREFIX = "MOOT_"  # Moot's own secrets, never sent to a provider
 
 
 class ProviderConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """A `[providers.NAME]` table. `gguf` is for the embedded model, `script` for scripted ones."""
+    """A `[providers.NAME]` table of the settings. Raises ValueError for an invalid `key_env`."""
 
     api: Api | None = None
     base_url: str | None = None
-    key_env: str | tuple[str, ...] = ()
-    gguf: str | None = None
-    script: str | None = None
+    key_env: str | tuple[str, ...] = ()  # names of environment variables; several keys are rotated
+    gguf: str | None = None  # model file of the embedded model
+    script: str | None = None  # script file of the scripted provider
 
     def __post_init__(self) -> None:
         if not all(ENV_NAME_PATTERN.fullmatch(name) for name in self.key_variables):
@@ -33,13 +33,11 @@ class ProviderConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class BuiltInProvider(Struct, frozen=True):
-    """A provider everyone knows: `base_env` may move it, `cheap` is what to ask when no model was named."""
-
     api: Api | None
     base_url: str = ""
     key_env: str = ""
-    base_url_env: str = ""
-    cheap_model: str = ""
+    base_url_env: str = ""  # environment variable that overrides `base_url`
+    cheap_model: str = ""  # the default if the user names no model
 
     @property
     def is_keyless(self) -> bool:

@@ -1,4 +1,4 @@
-"""Model servers on this machine, looked for on their usual ports."""
+"""Discovery of model servers on the local machine, by their default ports."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ class LocalServer(Struct, frozen=True):
 
 
 async def find_local_servers(registry: Registry) -> list[LocalServer]:
-    """Ask every known local server for its models at once; those that are silent are not there."""
+    """Query all known local servers concurrently. A server that fails or times out is left out."""
     names = [name for name in registry if registry.is_local_server(name)]
     found = await asyncio.gather(*(_probe_server(registry, name) for name in names))
     return [server for server in found if server is not None]

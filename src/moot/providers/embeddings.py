@@ -1,4 +1,4 @@
-"""Embeddings: texts as vectors that lie close together where they mean the same."""
+"""Embedding models: texts to vectors, for semantic search."""
 
 from collections.abc import Sequence
 from typing import Annotated, Protocol
@@ -19,13 +19,13 @@ EMBED_TIMEOUT_SECONDS = 30.0
 
 
 class Embedder(Protocol):
-    """`name` tells whose vectors these are: those of two models cannot be compared."""
-
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The model name. Store it with the vectors: vectors of two models are not comparable."""
+        ...
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """Make a vector of every text, or raise a ProviderError."""
+        """Return one vector for each text, in the same order. Raises ProviderError."""
         ...
 
 
@@ -42,7 +42,7 @@ _embedding_list_decoder = msgspec.json.Decoder(EmbeddingList)
 
 
 class HttpEmbedder:
-    """A model behind `POST /embeddings`, as OpenAI, Ollama, LM Studio, llama.cpp and vLLM serve it."""
+    """Client for `POST /embeddings`, as served by OpenAI, Ollama, LM Studio, llama.cpp and vLLM."""
 
     def __init__(self, name: str, base_url: str, keys: KeyRing, transport: Transport) -> None:
         self.name = name
@@ -58,9 +58,7 @@ class HttpEmbedder:
         except (msgspec.DecodeError, RecursionError):
             entries = []
         if [entry.index for entry in entries] != list(range(len(texts))):
-            raise ProviderError(
-                make_fault("bad_response", f"{self._provider_name} gave no embeddings that can be read.")
-            )
+            raise ProviderError(make_fault("bad_response", f"{self._provider_name} returned invalid embeddings."))
         return [entry.embedding for entry in entries]
 
     async def _post_embeddings(self, body: bytes) -> bytes:
@@ -86,11 +84,9 @@ class HttpEmbedder:
 
 
 def resolve_embedder(name: str, registry: Registry) -> HttpEmbedder:
-    """Find the embedding model that the settings name, such as `ollama/nomic-embed-text`."""
+    """Create the client for `provider/model`. Raises UnknownModel."""
     provider, _, model = name.partition("/")
     base_url = registry.provider_base_url(provider)
     if not model or not base_url:
-        raise UnknownModel(
-            f"Unknown embedding model {name!r}: write provider/model, such as ollama/nomic-embed-text."
-        )
+        raise UnknownModel(f"Unknown embedding model {name!r}: write provider/model, such as ollama/nomic-embed-text.")
     return HttpEmbedder(name, base_url, registry.server_keys(provider), registry.transport)

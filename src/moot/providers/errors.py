@@ -1,7 +1,7 @@
-"""From what a provider says went wrong (a status, headers, an error body) to a typed fault in plain words.
+"""Mapping of provider errors (status, headers, error body) to a typed `Fault`.
 
-A provider's own sentence is quoted, shortened and with anything like a key taken out of it; when a key was
-refused it is not quoted at all, because some providers echo the key.
+The fault message quotes the provider's error, shortened and with keys redacted. An `auth` fault quotes nothing,
+because some providers echo the rejected key.
 """
 
 import re
@@ -19,7 +19,7 @@ MAX_QUOTE_CHARS = 300
 MAX_REASON_CHARS = 60
 KEY_PATTERN = re.compile(r"\b(?:(?:sk|pk|gsk|xai)[-_]|AIza|Bearer )[A-Za-z0-9*._-]{6,}")
 
-# What providers call their errors in `type`, `code` or `status`.
+# Matched against the fields `type`, `code` and `status` of an error.
 CODE_PATTERNS: tuple[tuple[FaultKind, str], ...] = (
     ("context_length", r"context_length|context_size|context_window"),
     ("auth", r"authentication|invalid_api_key|api_key_invalid|permission|unauthenticated"),
@@ -29,7 +29,7 @@ CODE_PATTERNS: tuple[tuple[FaultKind, str], ...] = (
     ("timeout", r"timeout|deadline_exceeded"),
     ("api_error", r"server_error|api_error|internal"),
 )
-# What they only say in words.
+# Matched against the error message. These kinds often have no code of their own.
 MESSAGE_PATTERNS: tuple[tuple[FaultKind, str], ...] = (
     (
         "context_length",
@@ -37,6 +37,7 @@ MESSAGE_PATTERNS: tuple[tuple[FaultKind, str], ...] = (
     ),
     ("auth", r"api key not valid|invalid api key|incorrect api key"),
 )
+# Only for errors without a known code.
 UNCODED_MESSAGE_PATTERNS: tuple[tuple[FaultKind, str], ...] = (
     *MESSAGE_PATTERNS,
     ("rate_limit", r"rate limit|too many requests"),
@@ -45,13 +46,13 @@ UNCODED_MESSAGE_PATTERNS: tuple[tuple[FaultKind, str], ...] = (
 
 
 class WireError(Struct):
-    """The error object of the three wire formats, and of the servers that imitate them."""
+    """The error object of all three wire formats. All fields are optional, since compatible servers differ."""
 
-    message: Any = None  # words, nearly always
+    message: Any = None  # nearly always a string
     type: str | None = None
     code: str | int | None = None
     status: str | int | None = None
-    details: Raw = Raw(b"")  # a list in Google's errors, anything in others'
+    details: Raw = Raw(b"")  # a list in Google errors, any JSON value in others
 
 
 class ErrorBody(Struct):
@@ -67,16 +68,12 @@ _decode_bodies = msgspec.json.Decoder(list[ErrorBody]).decode
 def fault_from_response(
     provider_name: str, status: int, headers: Mapping[str, str], body: bytes, key: str | None
 ) -> Fault:
-    """Classify an answer that is no stream."""
+    """Build the fault for a response that is not an event stream, also one with status 200."""
     if body.lstrip()[:1] == b"<":
-        said = WireError(message="it answered with a web page, not a model's answer; check its base_url")
+        error = WireError(message="the response is a web page, not a model response. Check base_url")
     else:
-        said = _parse_error_body(body) or WireError(
-            message=body[: 4 * MAX_QUOTE_CHARS].decode("utf-8", "replace")
-        )
-    return fault_from_error(
-        provider_name, said, status=status, key=key, retry_after=parse_retry_after(headers)
-    )
+        error = _parse_error_body(body) or WireError(message=body[: 4 * MAX_QUOTE_CHARS].decode("utf-8", "replace"))
+    return fault_from_error(provider_name, error, status=status, key=key, retry_after=parse_retry_after(headers))
 
 
 def fault_from_error(
@@ -87,15 +84,16 @@ def fault_from_error(
     key: str | None = None,
     retry_after: float | None = None,
 ) -> Fault:
-    """Classify an error object, wherever it was found."""
+    """Build the fault for an error object from a response body or a stream event."""
     error = WireError(message=error) if isinstance(error, str) else error
+    # Some servers send status 200 and put the HTTP status into the error object.
     for number in (error.code, error.status):
         if str(number).isdecimal() and 400 <= int(str(number)) < 600:
             status = int(str(number))
     kind = _classify_error(error, status)
     quote = redact(str(error.message or ""), key)
     if "<html" in quote.lower() or "<body" in quote.lower():
-        quote = "it sent a web page"
+        quote = "the response is a web page"
     return make_fault(
         kind,
         _fault_message(kind, provider_name, status, quote),
@@ -105,7 +103,7 @@ def fault_from_error(
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Read Retry-After in milliseconds, seconds or as a date."""
+    """Return the delay in seconds. Header values are milliseconds, seconds or an HTTP date; None if invalid."""
     try:
         if ms := headers.get("retry-after-ms"):
             return max(0.0, float(ms) / 1000)
@@ -120,26 +118,29 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def redact(text: str, key: str | None) -> str:
-    """Shorten a provider's words and take keys and control characters out of them."""
+    """Make a provider's text safe to show: remove keys and control characters, then truncate.
+
+    Keys go first: truncation could leave part of a key that no longer matches.
+    """
     text = redact_keys(text, key)
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return text if len(text) <= MAX_QUOTE_CHARS else text[:MAX_QUOTE_CHARS] + "…"
 
 
 def redact_keys(text: str, key: str | None) -> str:
-    """Take a key, and what looks like one, out of a text."""
+    """Replace the given key, and any string that looks like a key."""
     return KEY_PATTERN.sub("[key]", text.replace(key, "[key]") if key else text)
 
 
 def _parse_error_body(body: bytes) -> WireError | None:
     text = body.decode("utf-8", "replace")
     try:
-        found = _decode_bodies(text)[0] if text.lstrip()[:1] == "[" else _decode_body(text)
+        decoded = _decode_bodies(text)[0] if text.lstrip()[:1] == "[" else _decode_body(text)
     except (msgspec.DecodeError, IndexError, RecursionError):
         return None
-    if isinstance(found.error, str):
-        return WireError(message=found.error)
-    return found.error or WireError(message=found.message or bytes(found.detail).decode())
+    if isinstance(decoded.error, str):
+        return WireError(message=decoded.error)
+    return decoded.error or WireError(message=decoded.message or bytes(decoded.detail).decode())
 
 
 def _classify_error(error: WireError, status: int) -> FaultKind:
@@ -155,11 +156,11 @@ def _classify_error(error: WireError, status: int) -> FaultKind:
         case 404:
             return "api_error"
     codes = " ".join(str(word) for word in (error.type, error.code, error.status) if word).lower()
-    words = str(error.message or "").lower()
-    found = _first_match(CODE_PATTERNS, codes)
-    if found in {None, "api_error"}:
-        found = _first_match(MESSAGE_PATTERNS if found else UNCODED_MESSAGE_PATTERNS, words) or found
-    return found or ("bad_response" if status == 200 else "api_error")
+    message = str(error.message or "").lower()
+    kind = _first_match(CODE_PATTERNS, codes)
+    if kind in {None, "api_error"}:
+        kind = _first_match(MESSAGE_PATTERNS if kind else UNCODED_MESSAGE_PATTERNS, message) or kind
+    return kind or ("bad_response" if status == 200 else "api_error")
 
 
 def _first_match(patterns: tuple[tuple[FaultKind, str], ...], text: str) -> FaultKind | None:
@@ -167,34 +168,35 @@ def _first_match(patterns: tuple[tuple[FaultKind, str], ...], text: str) -> Faul
 
 
 def _is_retryable(kind: FaultKind, error: WireError, status: int) -> bool | None:
-    """Decide where the kind alone does not: a server that broke may mend, a used-up quota does not."""
+    """Override the default of the fault kind; None keeps it. An exhausted quota is never retryable."""
     if status == 402 or "insufficient_quota" in {error.code, error.type}:
         return False
     if kind in {"api_error", "bad_response"}:
-        return status >= 500 or (kind == "api_error" and status == 200)  # a 500 inside a good status
+        # Status 200 with an error object is a server error too.
+        return status >= 500 or (kind == "api_error" and status == 200)
     return None
 
 
 def _fault_message(kind: FaultKind, provider_name: str, status: int, quote: str) -> str:
     http = f" (HTTP {status})" if status != 200 else ""
-    said = f": {quote}" + ("" if quote.endswith((".", "!", "?", "…")) else ".") if quote else "."
+    quoted = f": {quote}" + ("" if quote.endswith((".", "!", "?", "…")) else ".") if quote else "."
     match kind:
         case "auth":
             return f"Key rejected for {provider_name}{http}. Check the key and what it may be used for."
         case "rate_limit":
-            return f"{provider_name} is limiting requests{http}{said}"
+            return f"{provider_name} is limiting requests{http}{quoted}"
         case "overloaded":
-            return f"{provider_name} is overloaded{http}{said}"
+            return f"{provider_name} is overloaded{http}{quoted}"
         case "context_length":
-            return f"This is too long for the model of {provider_name}{said} Send less, or choose one that reads more."
+            return f"The request is too long for the model of {provider_name}{quoted} Send less, or choose a model with a larger context window."
         case "content_blocked":
-            return f"{provider_name} blocked the answer by its content rules{http}{said}"
+            return f"{provider_name} blocked the answer with its content filter{http}{quoted}"
         case "timeout":
-            return f"{provider_name} took too long{http}{said}"
+            return f"{provider_name} timed out{http}{quoted}"
         case _ if status == 404:
-            return f"{provider_name} knows no such model or address{http}{said} Check the model's name and the base_url."
+            return f"{provider_name} did not find the model or the URL{http}{quoted} Check the model name and base_url."
         case _:
-            return f"{provider_name} failed{http}{said}"
+            return f"{provider_name} failed{http}{quoted}"
 
 
 def _retry_delay_seconds(error: WireError) -> float | None:
@@ -203,16 +205,15 @@ def _retry_delay_seconds(error: WireError) -> float | None:
 
 
 def early_end_fault(provider_name: str, reason: str | None = None, key: str | None = None) -> Fault:
-    """Make the fault of a stream that stopped before the answer was complete."""
-    word = redact(reason or "", key)[:MAX_REASON_CHARS]
-    why = f" ({word})" if re.fullmatch(r"[\w.: \[\]-]+…?", word) else ""
-    return make_fault(
-        "network", f"{provider_name} ended the stream early{why}; the answer may be incomplete."
-    )
+    """Build the fault for a stream that ended before the answer was complete.
+
+    `reason` is the unknown finish reason of the provider. It is quoted only if it looks like a plain word.
+    """
+    quote = redact(reason or "", key)[:MAX_REASON_CHARS]
+    suffix = f" ({quote})" if re.fullmatch(r"[\w.: \[\]-]+…?", quote) else ""
+    return make_fault("network", f"{provider_name} ended the stream early{suffix}; the answer may be incomplete.")
 
 
 def partial_call_fault(tool: str) -> Fault:
-    """Make the fault of a tool call that did not arrive whole, and so is never made."""
-    return make_fault(
-        "bad_response", f"The call of the tool {redact(tool, None)[:MAX_REASON_CHARS]} was cut off."
-    )
+    """Build the fault for an incomplete tool call. Such a call is never executed."""
+    return make_fault("bad_response", f"The call of tool {redact(tool, None)[:MAX_REASON_CHARS]} was cut off.")

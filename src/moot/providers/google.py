@@ -1,7 +1,9 @@
-"""The generateContent format of Google Gemini.
+"""The generateContent wire format of Google Gemini.
 
 Request:  POST /models/{model}:streamGenerateContent?alt=sse {contents, systemInstruction, generationConfig, …}
-Answer:   data: {"candidates": [{"content": {"parts": […]}, "finishReason": …}], "usageMetadata": …}   until it ends
+Response: data: {"candidates": [{"content": {"parts": […]}, "finishReason": …}], "usageMetadata": …}
+
+The stream has no closing event.
 """
 
 from base64 import b64encode
@@ -111,11 +113,11 @@ class GoogleWireFormat:
         if request.system:
             body["systemInstruction"] = {"parts": [{"text": request.system}]}
         if request.tools:
-            declared = [
+            declarations = [
                 {"name": t.name, "description": t.description, "parametersJsonSchema": t.parameters}
                 for t in request.tools
             ]
-            body["tools"] = [{"functionDeclarations": declared}]
+            body["tools"] = [{"functionDeclarations": declarations}]
         if config := _generation_config(request, profile):
             body["generationConfig"] = config
         return msgspec.json.encode(body)
@@ -155,7 +157,7 @@ def _generation_config(request: ModelRequest, profile: Profile) -> dict[str, Any
 
 
 def _is_sendable(part: Part) -> bool:
-    """Thoughts stay behind; their signatures travel on the calls they led to."""
+    """Filter thoughts. Their signatures are sent back with the tool calls instead."""
     return not isinstance(part, Thought)
 
 
@@ -189,11 +191,7 @@ class GoogleStreamDecoder:
             return [Failed(errors.fault_from_error(self._provider_name, data.error, key=self._key))]
         if data.prompt_feedback is not None and data.prompt_feedback.block_reason:
             reason = errors.redact(data.prompt_feedback.block_reason, self._key)
-            return [
-                Failed(
-                    make_fault("content_blocked", f"{self._provider_name} refused the question ({reason}).")
-                )
-            ]
+            return [Failed(make_fault("content_blocked", f"{self._provider_name} blocked the prompt ({reason})."))]
         usage = data.usage_metadata
         chunks: list[Chunk] = []
         for candidate in data.candidates or ():
@@ -218,9 +216,7 @@ class GoogleStreamDecoder:
             case reason if reason in BAD_CALL_REASONS:
                 return [
                     Failed(
-                        make_fault(
-                            "bad_response", f"{self._provider_name} could not finish a tool call ({reason})."
-                        )
+                        make_fault("bad_response", f"{self._provider_name} could not finish a tool call ({reason}).")
                     )
                 ]
         return [Failed(errors.early_end_fault(self._provider_name, self._finish_reason, self._key))]
@@ -233,8 +229,8 @@ class GoogleStreamDecoder:
         if part.function_call is not None:
             call = part.function_call
             arguments = bytes(call.args).decode("utf-8", "replace")
-            place = f"call_{len(self._calls) + 1}"
-            self._calls.append(ToolCall(call.id or place, call.name, arguments, part.thought_signature))
+            default_id = f"call_{len(self._calls) + 1}"
+            self._calls.append(ToolCall(call.id or default_id, call.name, arguments, part.thought_signature))
             chunks.append(Progress(len(arguments)))
         elif part.text and part.thought:
             chunks.append(Thought(part.text))

@@ -1,4 +1,4 @@
-"""A provider behind HTTP: a wire format, an address, and the shared transport."""
+"""A provider over HTTP: a wire format, a base URL and the shared transport."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -17,8 +17,8 @@ from moot.types.faults import make_fault
 from moot.types.model_info import Profile
 from moot.types.requests import File, ModelRequest
 
-TRAILING_CHUNK_SECONDS = 2.0
-DRAIN_SECONDS = 0.02
+TRAILING_CHUNK_SECONDS = 2.0  # wait for usage after the finish reason
+DRAIN_SECONDS = 0.02  # wait for the end of the body after the closing event
 
 
 class HttpProvider:
@@ -38,46 +38,47 @@ class HttpProvider:
         self._is_free = is_free
 
     def check_model(self, model: str) -> None:
-        """Nothing is known here: which models there are is the server's to say."""
+        """Accept every model: only the server knows its models."""
 
     def model_profile(self, model: str) -> Profile:
-        known = profiles.find_profile(self._wire_format.api, model)
-        return msgspec.structs.replace(known, context=prices.context_window(self.base_url, model))
+        profile = profiles.find_profile(self._wire_format.api, model)
+        return msgspec.structs.replace(profile, context=prices.context_window(self.base_url, model))
 
     def call_cost_usd(self, model: str, usage: Usage) -> float | None:
         return 0.0 if self._is_free else prices.call_cost_usd(self.base_url, model, usage)
 
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
-        reader = self._wire_format.create_decoder(self.name, key)
+        decoder = self._wire_format.create_decoder(self.name, key)
         body = await self._encode_body(request)
         url = self.base_url + self._wire_format.request_path(request.model)
-        answer = self._transport.post_stream(
-            self.name, url, self._wire_format.request_headers(key), body, key
-        )
-        heard = False
+        frame_stream = self._transport.post_stream(self.name, url, self._wire_format.request_headers(key), body, key)
+        received = False
         try:
-            async with aclosing(answer):
-                async for frames in answer:
-                    heard = True
-                    chunks = decode_frames(reader, frames)
-                    if reader.has_finish_reason and not _is_complete(chunks):
+            async with aclosing(frame_stream):
+                async for frames in frame_stream:
+                    received = True
+                    chunks = decode_frames(decoder, frames)
+                    # Yield text at once; some servers never send usage or close the stream.
+                    if decoder.has_finish_reason and not _is_complete(chunks):
                         yield chunks
-                        chunks = await _read_trailing_chunks(answer, reader)
+                        chunks = await _read_trailing_chunks(frame_stream, decoder)
                     if _is_complete(chunks):
                         try:
                             yield chunks
                         finally:
-                            await _drain_response(answer, chunks[-1])
+                            await _drain_response(frame_stream, chunks[-1])
                         return
                     if chunks:
                         yield chunks
-            yield reader.final_chunks() if heard else [Done("stop")]
+            # An empty body is an empty answer, not an error: the caller retries it.
+            yield decoder.final_chunks() if received else [Done("stop")]
         except ProviderError as error:
-            ending = reader.final_chunks()  # a finish that was seen counts, however untidy the close
-            yield ending if isinstance(ending[-1], Done) else [Failed(error.fault)]
+            # After a finish reason the answer is complete, even if the connection breaks.
+            final_chunks = decoder.final_chunks()
+            yield final_chunks if isinstance(final_chunks[-1], Done) else [Failed(error.fault)]
 
     async def _encode_body(self, request: ModelRequest) -> bytes:
-        """Write the body; where files are in it that takes its time, and others are not to wait for it."""
+        """Encode the request body. With files this takes long, so it runs in a thread."""
         profile = profiles.find_profile(self._wire_format.api, request.model)
         if any(isinstance(part, File) for message in request.messages for part in message.parts):
             return await asyncio.to_thread(self._wire_format.encode_request, request, profile)
@@ -89,16 +90,14 @@ class HttpProvider:
         try:
             return self._wire_format.parse_model_list(body)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
-            raise ProviderError(
-                make_fault("bad_response", f"{self.name} gave no list of models that can be read.")
-            ) from error
+            raise ProviderError(make_fault("bad_response", f"{self.name} returned an invalid model list.")) from error
 
     async def aclose(self) -> None:
-        """Nothing of its own to close: the transport is shared and closed by its owner."""
+        """Close nothing: the registry owns the shared transport."""
 
 
 async def _drain_response(answer: AsyncGenerator[list[bytes], None], final_chunk: Chunk) -> None:
-    """Read the few bytes that follow an answer, so that its connection can be used for the next one."""
+    """Read to the end of the body, so that the connection can be reused."""
     if isinstance(final_chunk, Done):
         with suppress(TimeoutError, ProviderError):
             async with asyncio.timeout(DRAIN_SECONDS):
@@ -110,10 +109,8 @@ def _is_complete(chunks: list[Chunk]) -> bool:
     return bool(chunks) and type(chunks[-1]) in FINAL_CHUNK_TYPES
 
 
-async def _read_trailing_chunks(
-    answer: AsyncGenerator[list[bytes], None], decoder: StreamDecoder
-) -> list[Chunk]:
-    """Wait a little for what may follow a complete answer: counts, and a closing word."""
+async def _read_trailing_chunks(answer: AsyncGenerator[list[bytes], None], decoder: StreamDecoder) -> list[Chunk]:
+    """Wait briefly for usage and the closing event, which may follow the finish reason."""
     chunks: list[Chunk] = []
     with suppress(TimeoutError, ProviderError):
         async with asyncio.timeout(TRAILING_CHUNK_SECONDS):

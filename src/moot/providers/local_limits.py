@@ -1,4 +1,4 @@
-"""What keeps a small model within bounds: its context, which all who ask share, and an end to what it says."""
+"""Limits for the embedded model: a shared context, and bounded answers and JSON schemas."""
 
 import asyncio
 from collections import deque
@@ -9,14 +9,14 @@ import msgspec
 from moot.types.chunks import Text
 from moot.types.requests import ModelRequest
 
-CONTEXT_TOKENS = 8192  # tokens
-DEFAULT_MAX_TOKENS = CONTEXT_TOKENS // 8  # of an answer, if nothing else is said
-DEFAULT_MAX_ITEMS, DEFAULT_MAX_TEXT_CHARS = 3, 160  # of lists and of texts in forms that set no limits
-CHARACTERS_PER_TOKEN = 3  # or more, in most languages
+CONTEXT_TOKENS = 8192  # shared by all parallel requests
+DEFAULT_MAX_TOKENS = CONTEXT_TOKENS // 8  # of an answer, if the request sets no limit
+DEFAULT_MAX_ITEMS, DEFAULT_MAX_TEXT_CHARS = 3, 160  # for arrays and strings in schemas that set no limits
+CHARACTERS_PER_TOKEN = 3  # a low estimate; most languages have more
 
 
 class ContextPool:
-    """Those that go on at the same time must fit into the context together; whoever does not, waits in line."""
+    """Admission of parallel requests: together they must fit into the context. The others wait in a FIFO queue."""
 
     def __init__(self, slots: int, tokens: int = CONTEXT_TOKENS) -> None:
         self._free_slots = slots
@@ -24,16 +24,17 @@ class ContextPool:
         self._waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     async def acquire_tokens(self, tokens: int) -> None:
-        place = (tokens, asyncio.get_running_loop().create_future())
-        self._waiters.append(place)
+        """Wait for a slot and for `tokens` of the context. Call `release_tokens` with the same value."""
+        waiter = (tokens, asyncio.get_running_loop().create_future())
+        self._waiters.append(waiter)
         self._wake_waiters()
         try:
-            await place[1]
+            await waiter[1]
         except asyncio.CancelledError:
-            if place in self._waiters:
-                self._waiters.remove(place)
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
                 self._wake_waiters()
-            else:
+            else:  # granted and cancelled at the same time: return the tokens
                 self.release_tokens(tokens)
             raise
 
@@ -43,35 +44,37 @@ class ContextPool:
         self._wake_waiters()
 
     def _wake_waiters(self) -> None:
+        # Strict FIFO: a small request does not overtake a large one, which could wait forever.
         while self._waiters and self._free_slots > 0 and self._free_tokens >= self._waiters[0][0]:
-            tokens, waiting = self._waiters.popleft()
+            tokens, future = self._waiters.popleft()
             self._free_slots -= 1
             self._free_tokens -= tokens
-            waiting.set_result(None)
+            future.set_result(None)
 
 
 def limit_request(request: ModelRequest) -> ModelRequest:
-    """Put an end to what a small model would go on saying for ever, and hold it to the array it is to write."""
+    """Bound the answer, because a small model may repeat itself forever. Replaces `array_of` by a JSON schema."""
     if request.array_of is not None:
         request = msgspec.structs.replace(request, json_schema=_array_schema(request.array_of), array_of=None)
     if request.json_schema is None:
         return msgspec.structs.replace(request, max_tokens=request.max_tokens or DEFAULT_MAX_TOKENS)
-    form = msgspec.json.encode(limit_schema(msgspec.json.decode(request.json_schema)))
-    most = min(request.max_tokens or CONTEXT_TOKENS, 2 * DEFAULT_MAX_TOKENS)
-    return msgspec.structs.replace(request, json_schema=msgspec.Raw(form), max_tokens=most)
+    schema = msgspec.json.encode(limit_schema(msgspec.json.decode(request.json_schema)))
+    max_tokens = min(request.max_tokens or CONTEXT_TOKENS, 2 * DEFAULT_MAX_TOKENS)
+    return msgspec.structs.replace(request, json_schema=msgspec.Raw(schema), max_tokens=max_tokens)
 
 
 def _array_schema(item: msgspec.Raw) -> msgspec.Raw:
-    """Write the form of an array; what its items refer to is found at the top of a form only."""
-    form = simplify_schema(msgspec.json.decode(item))
-    defs = form.pop("$defs", {})
-    return msgspec.Raw(msgspec.json.encode({"type": "array", "minItems": 1, "items": form, "$defs": defs}))
+    """Return the schema of a non-empty array. `$defs` move to the top, where `$ref` looks for them."""
+    schema = simplify_schema(msgspec.json.decode(item))
+    defs = schema.pop("$defs", {})
+    return msgspec.Raw(msgspec.json.encode({"type": "array", "minItems": 1, "items": schema, "$defs": defs}))
 
 
 def simplify_schema(schema: Any) -> Any:
-    """Leave out of a form what need not be there: a small model gets lost in it, and a grammar of it grows large.
+    """Drop optional properties, descriptions and string patterns from a JSON schema.
 
-    Numbers become whole: that is enough for places on a board, and a chart of a model this small.
+    A smaller schema gives a smaller grammar, and a small model makes fewer errors. Numbers become integers, which
+    are enough for whiteboard coordinates and simple charts.
     """
     match schema:
         case {"type": "object", "properties": dict(properties), "required": list(required)}:
@@ -80,9 +83,8 @@ def simplify_schema(schema: Any) -> Any:
         case {"type": "string", "enum": list(values)}:
             return {"enum": values}
         case {"type": "string"}:
-            return {
-                "type": "string"
-            }  # the pattern of a text is beyond grammars, and whoever reads it checks it
+            # Grammars do not support string patterns. The parser of the answer checks them.
+            return {"type": "string"}
         case {"type": "number", **bounds}:
             return {
                 "type": "integer",
@@ -90,9 +92,7 @@ def simplify_schema(schema: Any) -> Any:
             }
         case dict():
             return {
-                name: simplify_schema(one)
-                for name, one in schema.items()
-                if name not in {"description", "default"}
+                name: simplify_schema(one) for name, one in schema.items() if name not in {"description", "default"}
             }
         case list():
             return [simplify_schema(one) for one in schema]
@@ -100,7 +100,7 @@ def simplify_schema(schema: Any) -> Any:
 
 
 def limit_schema(schema: Any) -> Any:
-    """Give lists and texts of a JSON schema an end: the grammar lets a small model go on with them for ever."""
+    """Add `maxItems` and `maxLength` where they are missing. Without them the grammar allows endless output."""
     match schema:
         case {"type": "array", **rest}:
             return {
@@ -118,7 +118,7 @@ def limit_schema(schema: Any) -> Any:
 
 
 def estimate_context_tokens(request: ModelRequest) -> int:
-    """Guess how much of the context a request takes, with its answer; more than there is takes all of it."""
+    """Estimate the tokens of prompt and answer, at most CONTEXT_TOKENS."""
     texts = [part.text for message in request.messages for part in message.parts if isinstance(part, Text)]
-    read = sum(map(len, [request.system, *texts])) // CHARACTERS_PER_TOKEN
-    return min(CONTEXT_TOKENS, read + (request.max_tokens or 0))
+    prompt_tokens = sum(map(len, [request.system, *texts])) // CHARACTERS_PER_TOKEN
+    return min(CONTEXT_TOKENS, prompt_tokens + (request.max_tokens or 0))

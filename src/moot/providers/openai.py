@@ -1,7 +1,7 @@
-"""The chat completions format of OpenAI and the many servers that speak it.
+"""The chat completions wire format of OpenAI and compatible servers.
 
 Request:  POST /chat/completions {model, messages, stream, …}
-Answer:   data: {"choices": [{"delta": {"content": …}, "finish_reason": …}], "usage": …}   …   data: [DONE]
+Response: data: {"choices": [{"delta": {"content": …}, "finish_reason": …}], "usage": …}   …   data: [DONE]
 """
 
 from base64 import b64encode
@@ -45,7 +45,7 @@ class ToolDelta(Struct):
 
 
 class ContentPart(Struct):
-    """Some servers stream content as parts, with thinking among them."""
+    """Some servers stream content as a list of parts, some of them thinking."""
 
     type: str = "text"
     text: str | None = None
@@ -82,7 +82,7 @@ class WireUsage(Struct):
 
 class Frame(Struct):
     choices: list[Choice] | None = None
-    usage: Raw = Raw(b"null")  # read apart: a count of an odd shape must not cost the text beside it
+    usage: Raw = Raw(b"null")  # decoded separately: invalid usage must not lose the text of the frame
     error: WireError | str | None = None
 
 
@@ -93,7 +93,7 @@ _usage_decoder = msgspec.json.Decoder(WireUsage | None)
 class OpenAIWireFormat:
     api = "openai"
 
-    def request_path(self, model: str) -> str:  # noqa: ARG002 - the model is named in the body
+    def request_path(self, model: str) -> str:  # noqa: ARG002 - the model is in the body
         return "/chat/completions"
 
     def request_headers(self, key: str | None) -> Mapping[str, str]:
@@ -119,9 +119,7 @@ class OpenAIWireFormat:
         if request.thinking and profile.thinking != "none":
             fields["reasoning_effort"] = request.thinking
         if request.tools:
-            fields["tools"] = [
-                {"type": "function", "function": msgspec.structs.asdict(t)} for t in request.tools
-            ]
+            fields["tools"] = [{"type": "function", "function": msgspec.structs.asdict(t)} for t in request.tools]
         if request.json_schema is not None and profile.json_schema:
             schema = {"name": "answer", "schema": request.json_schema}
             fields["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -144,8 +142,8 @@ def _encode_messages(request: ModelRequest) -> Iterator[dict[str, Any]]:
         for result in message.parts:
             if isinstance(result, ToolResult):
                 yield {"role": "tool", "tool_call_id": result.call_id, "content": result.content}
-        if spoken := _encode_message(message):
-            yield spoken
+        if encoded := _encode_message(message):
+            yield encoded
 
 
 def _encode_message(message: ModelMessage) -> dict[str, Any] | None:
@@ -157,10 +155,10 @@ def _encode_message(message: ModelMessage) -> dict[str, Any] | None:
     ]
     if not parts and not calls:
         return None
-    plain = all(part["type"] == "text" for part in parts)
-    content = "\n\n".join(part["text"] for part in parts) if plain else parts
-    spoken: dict[str, Any] = {"role": message.role, "content": content}
-    return {**spoken, "tool_calls": calls} if calls else spoken
+    text_only = all(part["type"] == "text" for part in parts)
+    content = "\n\n".join(part["text"] for part in parts) if text_only else parts
+    encoded: dict[str, Any] = {"role": message.role, "content": content}
+    return {**encoded, "tool_calls": calls} if calls else encoded
 
 
 def _encode_part(part: Text | File) -> dict[str, Any]:
@@ -214,12 +212,13 @@ class OpenAIStreamDecoder:
             return [Failed(errors.early_end_fault(self._provider_name, self._finish_reason, self._key))]
         finish = FINISH_REASONS[self._finish_reason]
         calls = [call.to_tool_call() for call in self._calls.values()]
-        whole = [call for call in calls if call is not None]
-        if calls and (finish == "length" or len(whole) < len(calls)):
+        complete = [call for call in calls if call is not None]
+        # A call cut at the token limit may still be valid JSON, so `length` rejects all calls.
+        if calls and (finish == "length" or len(complete) < len(calls)):
             return [Failed(errors.partial_call_fault(next(iter(self._calls.values())).name))]
         if finish == "content_filter":
             return [Done(finish)]
-        return [*whole, Done("tool_calls" if whole else finish)]
+        return [*complete, Done("tool_calls" if complete else finish)]
 
     @property
     def has_finish_reason(self) -> bool:
@@ -237,12 +236,15 @@ class OpenAIStreamDecoder:
             chunks.append(Progress(self._append_call_delta(call)))
 
     def _append_call_delta(self, delta: ToolDelta) -> int:
-        """Add to the call that the index names, else the id, else the one being written; return its growth."""
-        place = delta.index if delta.index is not None else delta.id or self._last_call
-        if delta.id and place in self._calls and self._calls[place].id != delta.id:
-            place = delta.id  # a new id is a new call, whatever its index says
-        call = self._calls.setdefault(place, PendingToolCall(delta.id or f"call_{place}"))
-        self._last_call = place
+        """Append to a pending call and return the number of new characters.
+
+        The key of the call is the index, else the id, else the last call: some servers leave out both.
+        """
+        key = delta.index if delta.index is not None else delta.id or self._last_call
+        if delta.id and key in self._calls and self._calls[key].id != delta.id:
+            key = delta.id  # a new id is a new call, even with a repeated index
+        call = self._calls.setdefault(key, PendingToolCall(delta.id or f"call_{key}"))
+        self._last_call = key
         if delta.function is None:
             return 0
         call.name = call.name or delta.function.name or ""
@@ -265,10 +267,10 @@ def _decode_usage(raw_usage: Raw) -> Usage | None:
         return None
     if usage is None:
         return None
-    sent, answered = usage.prompt_tokens_details, usage.completion_tokens_details
+    input_details, output_details = usage.prompt_tokens_details, usage.completion_tokens_details
     return Usage(
         input=token_count(usage.prompt_tokens),
         output=token_count(usage.completion_tokens),
-        reasoning=token_count(answered.reasoning_tokens if answered else 0),
-        cached=token_count(sent.cached_tokens if sent else 0),
+        reasoning=token_count(output_details.reasoning_tokens if output_details else 0),
+        cached=token_count(input_details.cached_tokens if input_details else 0),
     )

@@ -1,7 +1,7 @@
-"""What models can do, how much they can read, and what their tokens cost.
+"""Model profiles (features, context window) and prices.
 
-Prices and context windows come from `genai-prices`. The package is large, so it is imported at first use. A price or
-window that it does not know is None, never zero.
+Prices and context windows come from `genai-prices`. The package is slow to import, so it is imported at first use.
+An unknown price or context window is None, never zero.
 """
 
 from fnmatch import fnmatchcase
@@ -17,6 +17,7 @@ TEXT_IMAGES_AND_PDF: frozenset[FileKind] = frozenset({"text", "image", "pdf"})
 REASONING_PROFILE = Profile(
     files=TEXT_IMAGES_AND_PDF, thinking="effort", temperature=False, max_tokens_field="max_completion_tokens"
 )
+# `api:model` patterns. The first match counts, so special models come before the general pattern.
 PROFILES_BY_PATTERN: tuple[tuple[str, Profile], ...] = (
     ("local:*", Profile(files=TEXT_ONLY, tools=False)),
     ("scripted:*", Profile(files=TEXT_IMAGES_AND_PDF, thinking="effort")),
@@ -56,14 +57,14 @@ PROFILES_BY_PATTERN: tuple[tuple[str, Profile], ...] = (
 
 
 def find_profile(api: str, model: str) -> Profile:
-    """Look a model up; a vendor's prefix, as in `openai/gpt-5`, does not matter."""
+    """Find the profile by pattern. A vendor prefix in the model name, such as `openai/gpt-5`, is ignored."""
     name = f"{api}:{model.rpartition('/')[2]}"
     return next(row for pattern, row in PROFILES_BY_PATTERN if fnmatchcase(name, pattern))
 
 
 def call_cost_usd(base_url: str, model: str, usage: Usage) -> float | None:
-    """Price a call in US dollars, by the address it went to."""
-    import genai_prices  # noqa: PLC0415 - slow to import, needed once an answer is complete
+    """Return the cost of a call, or None. The base URL identifies the provider, whose prices differ."""
+    import genai_prices  # noqa: PLC0415 - slow to import, needed only after a response
 
     try:
         tokens = genai_prices.Usage(

@@ -1,4 +1,4 @@
-"""The seam itself."""
+"""The `Provider` protocol, which every source of models implements."""
 
 from collections.abc import AsyncGenerator
 from typing import Protocol
@@ -11,26 +11,27 @@ ChunkStream = AsyncGenerator[list[Chunk], None]
 
 
 class Provider(Protocol):
-    """A source of models.
-
-    `stream` yields what each read of its source brought, as a list. The last chunk of all is a `Done` or a
-    `Failed`, and nothing but cancellation is raised. Closing the generator ends the generation at once.
-    """
+    """A source of models, such as an HTTP API or the embedded model."""
 
     @property
     def name(self) -> str: ...
 
     def check_model(self, model: str) -> None:
-        """Raise a UsageError where it is plain beforehand that this model cannot answer."""
+        """Raise a UsageError if it is known before a request that this model cannot answer."""
         ...
 
     def model_profile(self, model: str) -> Profile: ...
 
     def call_cost_usd(self, model: str, usage: Usage) -> float | None:
-        """Price a call in US dollars; None where nobody knows."""
+        """Return the cost of a call; None if the price is unknown."""
         ...
 
-    def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream: ...
+    def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+        """Yield a list of chunks for each read. The last chunk of the stream is a `Done` or a `Failed`.
+
+        Errors are `Failed` chunks; only cancellation is raised. Closing the generator stops the generation.
+        """
+        ...
 
     async def list_models(self, key: str | None = None) -> list[str]: ...
 

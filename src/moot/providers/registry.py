@@ -1,4 +1,7 @@
-"""From `provider/model` to a provider that can be asked: addresses, keys and what is built in."""
+"""Registry of providers: resolves `provider/model` names, base URLs and API keys.
+
+A well-known key, such as OPENAI_API_KEY, is sent only to the origin of its owner.
+"""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -33,23 +36,21 @@ WIRE_FORMATS: Mapping[Api, type[WireFormat]] = {
     "google": GoogleWireFormat,
 }
 
-MAX_TENANT_KEY_RINGS = 1000  # how many tenants' keys are remembered while they cool down
+MAX_TENANT_KEY_RINGS = 1000  # tenant keys whose cooldown is remembered
 API_VERSION_PATHS: Mapping[Api, str] = {"openai": "/v1", "anthropic": "/v1", "google": "/v1beta"}
 
 
 class ResolvedModel(Struct, frozen=True):
-    """A model that can be asked: its provider, its name there, and the keys to ask with."""
-
-    name: str
+    name: str  # provider/model
     provider: Provider
-    model: str
+    model: str  # name without the provider
     keys: KeyRing
 
 
 class Registry:
-    """Every provider that is built in or configured; each is made at first use.
+    """All built-in and configured providers. Each provider is created at first use.
 
-    With `stored_keys` whoever lacks a key is told that one of their own can be stored.
+    An async context manager; on exit it closes the providers and the transport.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class Registry:
         configs: Mapping[str, ProviderConfig],
         environment: Mapping[str, str],
         *,
-        stored_keys: bool = False,
+        stored_keys: bool = False,  # users can store keys of their own; error messages say so
     ) -> None:
         self._configs = configs
         self._environment = environment
@@ -71,7 +72,10 @@ class Registry:
         return iter(dict.fromkeys([*self._configs, *BUILT_IN_PROVIDERS]))
 
     def resolve_model(self, name: str, own_key: Key | None = None) -> ResolvedModel:
-        """Find who answers for `provider/model`, with the asker's own key, or the server's if it needs one."""
+        """Find provider, model and keys. `own_key` of the user replaces the keys of the server.
+
+        Raises UnknownModel or MissingKey.
+        """
         provider_name, _, model = name.partition("/")
         if provider_name not in self or not model:
             raise UnknownModel(self._unknown_model_message(name, provider_name))
@@ -92,16 +96,16 @@ class Registry:
         return self._providers[name]
 
     def server_keys(self, name: str) -> KeyRing:
-        """Return the server's keys for a provider; what cannot be a key is left out."""
+        """Return the keys from the environment. Invalid keys are left out."""
         if name not in self._key_rings:
-            found = [(env, self._environment_secret(env)) for env in self.sendable_key_variables(name)]
+            secrets = [(env, self._environment_secret(env)) for env in self.sendable_key_variables(name)]
             self._key_rings[name] = KeyRing(
-                tuple(Key(env, secret) for env, secret in found if secret and secret.isprintable())
+                tuple(Key(env, secret) for env, secret in secrets if secret and secret.isprintable())
             )
         return self._key_rings[name]
 
     async def list_models(self, name: str, timeout_seconds: float, own_key: Key | None = None) -> list[str]:
-        """Ask a provider for its models, with the asker's own key or the server's, and for so long at most."""
+        """List the models of a provider. Raises MissingKey, or ProviderError also after the timeout."""
         if own_key is None and (missing := self.missing_key_message(name)):
             raise MissingKey(missing)
         key = own_key or self.server_keys(name).select_key(set())
@@ -109,64 +113,63 @@ class Registry:
             async with asyncio.timeout(timeout_seconds):
                 return await self.get_provider(name).list_models(key.secret if key else None)
         except TimeoutError:
-            raise ProviderError(
-                make_fault("timeout", f"{name} did not answer within {timeout_seconds:g} s.")
-            ) from None
+            raise ProviderError(make_fault("timeout", f"{name} did not answer within {timeout_seconds:g} s.")) from None
 
     def invalid_key_message(self, name: str) -> str | None:
-        """Say which variable holds something that cannot be a key, or None where all is well."""
+        """Return an error message that names the variable, or None if all keys are valid."""
         for variable in self.sendable_key_variables(name):
             if not self._environment_secret(variable).isprintable():
                 return f"The key in {variable} has a line break or control character in it."
         return None
 
     def missing_key_message(self, name: str) -> str | None:
-        """Say what to do about a missing key, or None where nothing is missing."""
-        names = self.sendable_key_variables(name)
-        store = f", or store one of your own with PUT /api/keys/{name}" if self._stored_keys else ""
-        if names and not self.server_keys(name):
-            if broken := self.invalid_key_message(name):
-                return f"{broken} Set it anew{store}."
-            return f"No key for {name}: set {' or '.join(names)}{store}."
-        wanted = self._key_variables(name)
-        if wanted and not names:
-            owner = next(b.base_url for b in BUILT_IN_PROVIDERS.values() if b.key_env == wanted[0])
+        """Return an error message with the fix, or None if no key is missing."""
+        variables = self.sendable_key_variables(name)
+        store_hint = f", or store one of your own with PUT /api/keys/{name}" if self._stored_keys else ""
+        if variables and not self.server_keys(name):
+            if invalid := self.invalid_key_message(name):
+                return f"{invalid} Set it again{store_hint}."
+            return f"No key for {name}: set {' or '.join(variables)}{store_hint}."
+        all_variables = self._key_variables(name)
+        if all_variables and not variables:
+            owner = next(b.base_url for b in BUILT_IN_PROVIDERS.values() if b.key_env == all_variables[0])
             return (
-                f"No key for {name}: {wanted[0]} belongs to {urlsplit(owner).hostname} and is not sent elsewhere. "
-                f"Name another variable in key_env of [providers.{name}]{store}."
+                f"No key for {name}: {all_variables[0]} belongs to {urlsplit(owner).hostname} and is not sent elsewhere. "
+                f"Name another variable in key_env of [providers.{name}]{store_hint}."
             )
         return None
 
     def sendable_key_variables(self, name: str) -> tuple[str, ...]:
-        """Name the variables whose keys may be sent to this provider's address.
+        """Return the environment variables whose keys may be sent to the base URL of this provider.
 
-        A well-known variable belongs to its owner's address. A settings file may not send it elsewhere: the
-        file may have come with a folder somebody else made.
+        A well-known key is sent only to the origin of its owner. The settings file cannot change that, because
+        the file may come from another person, for example in a cloned repository.
         """
-        names = self._key_variables(name)
-        owned = {b.key_env: self._key_origins(b) for b in BUILT_IN_PROVIDERS.values() if b.key_env}
+        variables = self._key_variables(name)
+        origins_by_variable = {b.key_env: self._key_origins(b) for b in BUILT_IN_PROVIDERS.values() if b.key_env}
         origin = self.provider_origin(name)
-        return tuple(n for n in names if n not in owned or origin in owned[n])
+        return tuple(n for n in variables if n not in origins_by_variable or origin in origins_by_variable[n])
 
     def takes_key(self, name: str) -> bool:
         return bool(self._key_variables(name))
 
     def provider_api(self, name: str) -> Api | None:
-        """Name the wire format of a provider; None where the settings leave it out."""
+        """Return the wire format; None if the settings omit it."""
         return self._provider_config(name).api or built_in_provider(name).api
 
     def provider_origin(self, name: str) -> str:
-        """Return scheme, host and port of where a provider's keys are sent; nothing if it has no address."""
+        """Return scheme, host and port of the base URL; an empty string if there is none."""
         return _parse_origin(self.provider_base_url(name))
 
     def provider_base_url(self, name: str) -> str:
         known = built_in_provider(name)
-        address = (
-            self._provider_config(name).base_url or self._base_url_override(known) or known.base_url
-        ).rstrip("/")
+        base_url = (self._provider_config(name).base_url or self._base_url_override(known) or known.base_url).rstrip(
+            "/"
+        )
         api = self.provider_api(name)
-        bare = _parse_origin(address) and not urlsplit(address).path  # some tools leave the version out
-        return address + API_VERSION_PATHS.get(api, "") if bare and api else address
+        # Some tools omit the version path.
+        has_no_path = _parse_origin(base_url) and not urlsplit(base_url).path
+        return base_url + API_VERSION_PATHS.get(api, "") if has_no_path and api else base_url
 
     def cheap_model(self, name: str) -> str | None:
         return built_in_provider(name).cheap_model or None
@@ -176,11 +179,11 @@ class Registry:
         return f"local/{Path(gguf).stem if gguf else DEMO_MODEL}"
 
     def demo_model(self) -> str | None:
-        """Name the embedded model where it is the tiny one, which users are told about."""
+        """Return the bundled demo model; None if the settings configure another embedded model."""
         return None if self._provider_config("local").gguf else f"local/{DEMO_MODEL}"
 
     def is_local_server(self, name: str) -> bool:
-        """Tell servers that need no key, and so are worth a look on their usual port."""
+        """Whether the provider is a keyless server with a default port, which discovery can probe."""
         known = built_in_provider(name)
         return known.is_keyless and known.api in WIRE_FORMATS
 
@@ -203,11 +206,10 @@ class Registry:
         return self._provider_config(name).key_variables or ((known.key_env,) if known.key_env else ())
 
     def _base_url_override(self, entry: BuiltInProvider) -> str:
-        """Return where the environment says that a built-in provider is."""
         return self._environment.get(entry.base_url_env, "") if entry.base_url_env else ""
 
     def _key_origins(self, entry: BuiltInProvider) -> set[str]:
-        """Tell where a well-known key may go: to its owner, and where the environment says its owner is."""
+        """Return the allowed origins of a well-known key. Unlike a settings file, the environment is trusted."""
         return {_parse_origin(entry.base_url), _parse_origin(self._base_url_override(entry))} - {""}
 
     def _create_provider(self, name: str) -> Provider:
@@ -220,14 +222,12 @@ class Registry:
                 return LocalProvider(Path(config.gguf).expanduser() if config.gguf else None)
             case "scripted":
                 path = Path(config.script).expanduser() if config.script else None
-                return ScriptedProvider(
-                    Scripts(scripts.load_scripts(path) if path else scripts.BUILT_IN_SCRIPTS)
-                )
+                return ScriptedProvider(Scripts(scripts.load_scripts(path) if path else scripts.BUILT_IN_SCRIPTS))
         base_url = self.provider_base_url(name)
         if not _parse_origin(base_url):
-            where = f"{known.base_url_env} or " if known.base_url_env else ""
+            variable = f"{known.base_url_env} or " if known.base_url_env else ""
             raise BadSettings(
-                f"The address of {name} cannot be used: {where}base_url in [providers.{name}] must begin with "
+                f"The base URL of {name} is invalid: {variable}base_url in [providers.{name}] must begin with "
                 "http:// or https:// and name a host."
             )
         return HttpProvider(
@@ -240,18 +240,18 @@ class Registry:
 
     def _unknown_model_message(self, name: str, provider: str) -> str:
         if provider in self:
-            return f"{name!r} names no model: write {provider}/MODEL. `moot models` lists them."
-        near = get_close_matches(provider, list(self), n=1, cutoff=0.75)
-        hint = f"Did you mean {near[0]}/…?" if near else f"Providers are: {', '.join(self)}."
+            return f"{name!r} has no model name: write {provider}/MODEL. `moot models` lists them."
+        matches = get_close_matches(provider, list(self), n=1, cutoff=0.75)
+        hint = f"Did you mean {matches[0]}/…?" if matches else f"Providers are: {', '.join(self)}."
         return f"Unknown model {name!r}: a model is written provider/model. {hint}"
 
 
-def _single_key_ring(provider: str, source: str, secret: str) -> KeyRing:  # noqa: ARG001 - a key cools for its provider only
+def _single_key_ring(provider: str, source: str, secret: str) -> KeyRing:  # noqa: ARG001 - the cache key: a cooldown is per provider
     return KeyRing((Key(source, secret),))
 
 
 def _parse_origin(url: str) -> str:
-    """Return scheme, host and port of an address that can be asked, else nothing."""
+    """Return scheme, host and non-default port; an empty string for an invalid URL."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -259,13 +259,13 @@ def _parse_origin(url: str) -> str:
         return ""
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         return ""
-    usual = 443 if parts.scheme == "https" else 80
+    default_port = 443 if parts.scheme == "https" else 80
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"{parts.scheme}://{host}" + (f":{port}" if port not in {None, usual} else "")
+    return f"{parts.scheme}://{host}" + (f":{port}" if port not in {None, default_port} else "")
 
 
 def _is_private_host(url: str) -> bool:
-    """Tell whether an address is on this machine or in its own network, where nobody sends a bill."""
+    """Whether the host is local or in a private network, so that requests are free."""
     host = urlsplit(url).hostname or ""
     try:
         return ip_address(host).is_private

@@ -1,7 +1,7 @@
-"""Server-sent events, from bytes cut anywhere to the data of whole events.
+"""Incremental parser for server-sent events, with a size limit for each event.
 
-Lines end at CR, LF or CRLF bytes and nowhere else, so U+2028 and its kin inside JSON stay what they are.
-Only new bytes are ever looked at; an event may not grow past a limit.
+Lines end only at CR, LF or CRLF bytes. Unicode separators such as U+2028 inside JSON are kept.
+Each byte is parsed once, so many small reads do not cost quadratic time.
 """
 
 from moot.types.errors import ProviderError
@@ -15,14 +15,14 @@ class EventParser:
     def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self._max_event_bytes = max_event_bytes
         self._started = False
-        self._after_cr = False
-        self._line_pieces: list[bytes] = []  # pieces of a line that has not ended
-        self._data_lines: list[bytes] = []  # data lines of an event that has not ended
+        self._after_cr = False  # the last byte was CR: a following LF belongs to the same line end
+        self._line_pieces: list[bytes] = []  # of an incomplete line
+        self._data_lines: list[bytes] = []  # of an incomplete event
         self._line_size = 0
         self._data_size = 0
 
     def feed_bytes(self, piece: bytes) -> list[bytes]:
-        """Take in bytes and return the data of every event that they complete."""
+        """Return the data of every event that these bytes complete. Raises ProviderError at the size limit."""
         if not self._started or self._after_cr or b"\r" in piece:
             piece = self._normalize_line_ends(piece)
         lines = piece.split(b"\n")
@@ -39,14 +39,14 @@ class EventParser:
             raise ProviderError(
                 make_fault(
                     "bad_response",
-                    f"A single event grew past {self._max_event_bytes:,} bytes.",
+                    f"A single event is larger than {self._max_event_bytes:,} bytes.",
                     retryable=False,
                 )
             )
         return events
 
     def flush_event(self) -> bytes | None:
-        """Return the data of an event that the stream ended without finishing, if there is one."""
+        """Return the data of an incomplete event at the end of the stream, or None."""
         self._parse_lines([b"".join(self._line_pieces)])
         return b"\n".join(self._data_lines) or None
 
@@ -65,13 +65,13 @@ class EventParser:
         return events
 
     def _normalize_line_ends(self, piece: bytes) -> bytes:
-        """Skip the byte order mark at the very beginning, and write every line end as LF."""
+        """Strip a byte order mark at the start, and replace CR and CRLF by LF."""
         if not self._started:
             begin = b"".join([*self._line_pieces, piece])
             self._line_pieces.clear()
             self._line_size = 0
             if len(begin) < len(BOM) and BOM.startswith(begin):
-                self._line_pieces.append(begin)
+                self._line_pieces.append(begin)  # maybe a partial BOM: wait for more bytes
                 return b""
             self._started = True
             piece = begin.removeprefix(BOM)

@@ -1,4 +1,4 @@
-"""HTTP to providers: one pooled session, bounded reading, and foreign errors mapped in one place."""
+"""HTTP client for providers: a shared session, size limits, and mapping of HTTP errors to `ProviderError`."""
 
 import contextlib
 import ssl
@@ -20,11 +20,14 @@ MAX_STREAM_BYTES = 64 * 1024 * 1024
 MAX_ERROR_BODY_BYTES = 64 * 1024
 MAX_JSON_BODY_BYTES = 8 * 1024 * 1024
 READ_BUFFER_BYTES = 64 * 1024
-NON_STREAM_PREFIXES = (b"<", b"{", b"[")  # how an error page or body begins, and an event stream never does
+NON_STREAM_PREFIXES = (b"<", b"{", b"[")  # first byte of an HTML page or JSON body, never of an event stream
 
 
 class Transport:
-    """Shared by all HTTP providers. The session is made at first use, inside the running loop."""
+    """HTTP client shared by all HTTP providers.
+
+    The session is created at first use, because aiohttp needs the running event loop.
+    """
 
     def __init__(self, connect_seconds: float = CONNECT_SECONDS) -> None:
         self._connect_seconds = connect_seconds
@@ -36,8 +39,9 @@ class Transport:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60),
+                # No total timeout: an answer may stream for minutes. The turn has its own timeouts.
                 timeout=aiohttp.ClientTimeout(total=None, connect=self._connect_seconds),
-                auto_decompress=False,
+                auto_decompress=False,  # `ResponseBody` decompresses in bounded pieces
                 read_bufsize=READ_BUFFER_BYTES,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"Accept-Encoding": "identity"},
@@ -47,7 +51,10 @@ class Transport:
     async def post_stream(
         self, provider_name: str, url: str, headers: Mapping[str, str], body: bytes, key: str | None
     ) -> AsyncGenerator[list[bytes], None]:
-        """Post a request and yield the data of the events that each read of the answer completed."""
+        """Post a request. Yields a list for each read: the data of the events that are now complete.
+
+        Raises ProviderError for any other response. Redirects are not followed: they could leak the key.
+        """
         with map_http_errors(provider_name):
             async with self.http_session.post(
                 url, data=body, headers=headers, allow_redirects=False, proxy=self._cached_proxy(url)
@@ -66,8 +73,9 @@ class Transport:
                         if events := parser.feed_bytes(piece):
                             yield events
                     if (tail := parser.flush_event()) is not None and tail.endswith((b"}", b"[DONE]")):
-                        yield [tail]  # a whole event whose blank line never came
+                        yield [tail]  # a complete event without its final blank line
                 finally:
+                    # Close even if the caller stops early, so that the provider stops generating.
                     response.close()
 
     async def fetch_body(
@@ -78,7 +86,7 @@ class Transport:
         key: str | None,
         timeout_seconds: float = 10.0,
     ) -> bytes:
-        """Fetch a small body, such as a list of models."""
+        """Fetch a small JSON body, such as a model list, cut at MAX_JSON_BODY_BYTES."""
         timeout = aiohttp.ClientTimeout(total=timeout_seconds)
         with map_http_errors(provider_name):
             async with self.http_session.get(
@@ -96,22 +104,26 @@ class Transport:
 
 
 class ResponseBody:
-    """An answer's body as it arrives, unpacked in bounded pieces where the server packed it unasked."""
+    """A streaming response body.
+
+    Requests ask for no compression. If a server compresses anyway, the body is decompressed in bounded pieces,
+    so that a compression bomb cannot exhaust memory.
+    """
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._read_raw = response.content.readany
         encoding = response.headers.get("Content-Encoding", "identity").lower()
         if encoding not in {"identity", "gzip", "deflate"}:
             raise ProviderError(
-                make_fault("bad_response", f"The answer is packed as {encoding}, which was not asked for.")
+                make_fault("bad_response", f"The response has the unsupported content encoding {encoding}.")
             )
-        self.read_piece = self._read_raw  # b"" is the end
+        self.read_piece = self._read_raw  # returns b"" at the end of the body
         if encoding != "identity":
             self._decompressor = zlib.decompressobj(wbits=47)
             self.read_piece = self._read_decompressed
 
     async def read_all(self, limit: int) -> bytes:
-        """Return all of it, or as much as the limit allows."""
+        """Return the body, truncated to `limit` bytes."""
         body = bytearray()
         while len(body) < limit and (piece := await self.read_piece()):
             body += piece
@@ -119,20 +131,20 @@ class ResponseBody:
 
     async def _read_decompressed(self) -> bytes:
         while not self._decompressor.eof:
-            packed = self._decompressor.unconsumed_tail or await self._read_raw()
-            if not packed:
-                raise zlib.error("the packed answer ended early")
-            if piece := self._decompressor.decompress(packed, READ_BUFFER_BYTES):
+            compressed = self._decompressor.unconsumed_tail or await self._read_raw()
+            if not compressed:
+                raise zlib.error("compressed response ended early")
+            if piece := self._decompressor.decompress(compressed, READ_BUFFER_BYTES):
                 return piece
         return b""
 
 
 def find_proxy(url: str) -> str | None:
-    """Name the proxy that the environment wants for an address; this machine needs none."""
+    """Return the proxy URL from the environment; None for loopback hosts and hosts in NO_PROXY."""
     try:
         parts = urlsplit(url)
     except ValueError:
-        return None  # no address at all: whoever connects to it says so
+        return None  # a malformed URL: the request itself raises the error
     if parts.hostname in {"localhost", "127.0.0.1", "::1"} or proxy_bypass(parts.hostname or ""):
         return None
     return getproxies().get(parts.scheme)
@@ -145,64 +157,64 @@ async def _response_error(
     key: str | None,
     prefix: bytes = b"",
 ) -> ProviderError:
-    """Read an answer that is no stream of events, and say what it means."""
+    """Read the rest of an error response; `prefix` is the part already read."""
     body = prefix + await answer.read_all(MAX_ERROR_BODY_BYTES)
-    return ProviderError(
-        errors.fault_from_response(provider_name, response.status, response.headers, body, key)
-    )
+    return ProviderError(errors.fault_from_response(provider_name, response.status, response.headers, body, key))
 
 
 def _too_long_error(provider_name: str) -> ProviderError:
     return ProviderError(
-        make_fault(
-            "bad_response", f"{provider_name} sent more than {MAX_STREAM_BYTES:,} bytes.", retryable=False
-        )
+        make_fault("bad_response", f"{provider_name} sent more than {MAX_STREAM_BYTES:,} bytes.", retryable=False)
     )
 
 
 @contextlib.contextmanager
 def map_http_errors(provider_name: str) -> Iterator[None]:
-    """Turn what aiohttp, ssl and zlib raise into a ProviderError that says what to look at."""
+    """Map errors of aiohttp, ssl and zlib to ProviderError.
+
+    Only a broken connection or a timeout is retryable. Wrong settings fail the same way again.
+    """
     try:
         yield
     except (aiohttp.ClientSSLError, ssl.SSLError) as error:
         raise ProviderError(
             make_fault(
                 "network",
-                f"No secure connection to {provider_name}: its certificate was refused, or it does not speak https.",
+                f"No secure connection to {provider_name}: the certificate was rejected, or the server does not use HTTPS.",
                 retryable=False,
             )
         ) from error
     except aiohttp.ClientProxyConnectionError as error:
         raise ProviderError(
             make_fault(
-                "network", f"The proxy on the way to {provider_name} cannot be reached.", retryable=False
+                "network",
+                f"The proxy for {provider_name} cannot be reached. Check the proxy settings.",
+                retryable=False,
             )
         ) from error
     except aiohttp.ClientConnectorDNSError as error:
         raise ProviderError(
             make_fault(
                 "network",
-                f"The host {error.host} of {provider_name} cannot be found: check the network, and base_url if you set one.",
+                f"The host {error.host} of {provider_name} was not found. Check the network and base_url.",
                 retryable=False,
             )
         ) from error
     except aiohttp.ClientConnectorError as error:
-        where = f"{error.host}:{error.port}"
-        raise ProviderError(
-            make_fault(
-                "network", f"Nothing answers for {provider_name} at {where}: is it running?", retryable=False
-            )
-        ) from error
-    except TimeoutError as error:
-        raise ProviderError(
-            make_fault("timeout", f"{provider_name} did not accept a connection in time.")
-        ) from error
-    except ValueError as error:  # an address or a header that cannot be sent
         raise ProviderError(
             make_fault(
                 "network",
-                f"The base_url or the key of {provider_name} cannot be used as it is.",
+                f"Cannot connect to {provider_name} at {error.host}:{error.port}. Is it running?",
+                retryable=False,
+            )
+        ) from error
+    except TimeoutError as error:
+        raise ProviderError(make_fault("timeout", f"The connection to {provider_name} timed out.")) from error
+    except ValueError as error:  # an invalid URL or header value
+        raise ProviderError(
+            make_fault(
+                "network",
+                f"The base_url or the key of {provider_name} is invalid. Check both.",
                 retryable=False,
             )
         ) from error

@@ -1,4 +1,4 @@
-"""A wire format: how a request is written, and how its answer is read. Neither side does any I/O."""
+"""Protocols of a wire format: encode a request, decode the response stream. No I/O."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -12,19 +12,19 @@ FINAL_CHUNK_TYPES = (Done, Failed)
 
 
 class StreamDecoder(Protocol):
-    """Understands one answer; it holds what a wire format spreads over several events."""
+    """Decodes one response stream. Keeps state that spans several events, such as tool calls and usage."""
 
     def decode_frame(self, frame: bytes) -> list[Chunk]:
-        """Turn the data of one event into chunks."""
+        """Decode the data of one event. Raises ProviderError for invalid data."""
         ...
 
     @property
     def has_finish_reason(self) -> bool:
-        """Whether the answer is complete, though counts and closing words may follow."""
+        """Whether the answer is complete. Usage and a closing event may still follow."""
         ...
 
     def final_chunks(self) -> list[Chunk]:
-        """Close the books when the stream has ended without a word of its own."""
+        """Return the last chunks of a stream that ended without a closing event."""
         ...
 
 
@@ -39,7 +39,7 @@ class WireFormat(Protocol):
     def encode_request(self, request: ModelRequest, profile: Profile) -> bytes: ...
 
     def create_decoder(self, provider_name: str, key: str | None) -> StreamDecoder:
-        """Make a reader; it knows the key only to keep it out of what it quotes."""
+        """Create a decoder for one response. It needs the key only to redact it in error messages."""
         ...
 
     def models_path(self) -> str: ...
@@ -48,7 +48,7 @@ class WireFormat(Protocol):
 
 
 def decode_frames(decoder: StreamDecoder, frames: list[bytes]) -> list[Chunk]:
-    """Read frames up to an ending; one that cannot be read is an ending too."""
+    """Decode frames up to a `Done` or `Failed`. An invalid frame becomes a `Failed`."""
     chunks: list[Chunk] = []
     for frame in frames:
         try:

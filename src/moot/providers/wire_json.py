@@ -1,4 +1,4 @@
-"""Decodes JSON of providers leniently: stream frames and model lists."""
+"""Lenient JSON decoding of stream frames, and the model list of OpenAI and Anthropic."""
 
 import json
 from typing import TypeVar
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def decode_leniently(decoder: msgspec.json.Decoder[T], frame: bytes) -> T:
-    """Decode a frame; lone surrogates and broken UTF-8 become U+FFFD, other damage is a bad response."""
+    """Decode a frame. Lone surrogates and invalid UTF-8 become U+FFFD. Other errors raise ProviderError."""
     try:
         return decoder.decode(frame)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -21,22 +21,22 @@ def decode_leniently(decoder: msgspec.json.Decoder[T], frame: bytes) -> T:
             return decoder.decode(_repair_json(frame))
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise ProviderError(
-                make_fault("bad_response", "The provider sent a piece of its answer that cannot be read.")
+                make_fault("bad_response", "The provider sent an event that cannot be parsed.")
             ) from error
 
 
 def _repair_json(frame: bytes) -> bytes:
-    loose = json.dumps(json.loads(frame.decode("utf-8", "replace")), ensure_ascii=False)
-    return loose.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+    text = json.dumps(json.loads(frame.decode("utf-8", "replace")), ensure_ascii=False)
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
 def token_count(count: int | None) -> int:
-    """Read a count that may be missing, or nonsense."""
+    """Return 0 for a missing or negative count."""
     return max(0, count or 0)
 
 
 def is_json(text: str) -> bool:
-    """Tell whether a tool call's arguments arrived whole."""
+    """Check whether the arguments of a tool call are complete."""
     try:
         msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):

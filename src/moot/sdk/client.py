@@ -1,4 +1,4 @@
-"""`Moot`: the one thing a program holds, and `ask`, for those that need nothing else."""
+"""Python client: the async class `Moot`, and the blocking function `ask`."""
 
 import asyncio
 import os
@@ -25,18 +25,20 @@ from moot.sdk.participants import (
 )
 from moot.sdk.run import Result, RunHandle
 from moot.streaming.cancellation import StopSignal
-from moot.types.debate import DebateOptions
 from moot.types.errors import UsageError
 from moot.types.events import Event
-from moot.types.modes import KNOWS_OTHERS_MODES, SOLO_MODES, ModeName
+from moot.types.modes import KNOWS_OTHERS_MODES, SOLO_MODES, DebateOptions, ModeName
 from moot.types.requests import File
 from moot.types.run_plan import RunPlan
 
-LOCAL_TENANT = ""  # the tenant of whoever has no server
+LOCAL_TENANT = ""  # the SDK has no accounts
 
 
 class Moot:
-    """Keys and settings as `moot ask` finds them; `config` names a settings file before all others."""
+    """Async client. Uses the same settings and API keys as `moot ask`.
+
+    Values in the settings file `config` have priority over the default files.
+    """
 
     def __init__(self, config: str | Path | None = None) -> None:
         chosen = settings.load_settings(Path(config) if config is not None else None, os.environ)
@@ -51,7 +53,7 @@ class Moot:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stop what still goes on, and close all connections."""
+        """Stop running requests, and close all connections."""
         await self._ephemeral_runs.close()
         await self._registry.__aexit__()
 
@@ -67,34 +69,38 @@ class Moot:
         files: Sequence[str | Path] = (),
         cap: float | None = None,
     ) -> RunHandle:
-        """Put a question to a table. Without `models` the usual ones are asked, without a `mode` each answers alone.
+        """Create a run that starts when its handle is awaited or iterated.
 
-        `rules` are those of the mode, `rounds` those of a consensus, and `cap` is what it may cost in US dollars.
+        `models`: model names or participants. Default: the models in the settings, or those with an API key.
+        `mode`: default `single` for one model, `parallel` for several.
+        `rules`: options of the mode. `rounds`: only in consensus mode.
+        `system`: added to the system prompt of all participants.
+        `cap`: maximum cost in US dollars; no further turn starts above it.
+
+        Invalid arguments raise UsageError when the run starts.
         """
 
         async def stream_events(stop: StopSignal) -> AsyncGenerator[list[Event], None]:
             checked = validate_options(models, mode, rules, rounds, cap)
             alone = mode in {None, "single"}
-            seats = build_participants(
+            participants = build_participants(
                 models or await self._default_participants.default_models(LOCAL_TENANT, single=alone), mode
             )
-            wanted = mode or ("single" if len(seats) == 1 else "parallel")
-            _check_request(question, wanted, seats, rules)
-            read = [await asyncio.to_thread(read_file, Path(path)) for path in files]
+            chosen_mode = mode or ("single" if len(participants) == 1 else "parallel")
+            _check_request(question, chosen_mode, participants, rules)
+            contents = [await asyncio.to_thread(read_file, Path(path)) for path in files]
             plan = RunPlan(
-                mode=wanted,
-                participants=tuple(who for who, _ in seats),
-                personas={
-                    who.id: words for who, voice in seats if (words := participant_prompt(voice, system))
-                },
+                mode=chosen_mode,
+                participants=tuple(who for who, _ in participants),
+                personas={who.id: prompt for who, spec in participants if (prompt := participant_prompt(spec, system))},
                 rounds=rounds,
-                introduced=wanted in KNOWS_OTHERS_MODES,
+                introduced=chosen_mode in KNOWS_OTHERS_MODES,
                 cap=cap,
             )
-            sitting = await self._prepare_run(checked.apply_rules(plan), question, read)
-            async with aclosing(self._ephemeral_runs.stream(sitting, stop=stop)) as told:
-                async for some in told:
-                    yield some
+            run = await self._prepare_run(checked.apply_rules(plan), question, contents)
+            async with aclosing(self._ephemeral_runs.stream(run, stop=stop)) as batches:
+                async for batch in batches:
+                    yield batch
 
         return RunHandle(stream_events)
 
@@ -108,7 +114,7 @@ class Moot:
         files: Sequence[str | Path] = (),
         cap: float | None = None,
     ) -> RunHandle:
-        """Let all answer alone, read each other and think again; one of them sums up, and minutes are kept."""
+        """Run a debate: first answers, rebuttals, a synthesis and a debate report. Arguments as in `ask`."""
         return self.ask(question, models, mode="debate", rules=rules, system=system, files=files, cap=cap)
 
     async def _prepare_run(self, plan: RunPlan, question: str, files: Sequence[File]) -> EphemeralRun:
@@ -132,13 +138,16 @@ def ask(
     cap: float | None = None,
     config: str | Path | None = None,
 ) -> Result:
-    """Ask, wait, and return what the table came to. Where a loop runs already, await `Moot.ask` instead."""
+    """Run a question to its end and return the result. Blocks.
+
+    Raises UsageError inside a running event loop; await `Moot.ask` there. Arguments as in `Moot.ask`.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         pass
     else:
-        raise UsageError("A loop runs here already: write `async with Moot() as moot: await moot.ask(…)`.")
+        raise UsageError("An event loop is already running. Use `async with Moot() as moot: await moot.ask(…)`.")
 
     async def run_once() -> Result:
         async with Moot(config) as moot:
@@ -158,20 +167,18 @@ def ask(
 
 class _NoStoredKeys:
     async def secret(self, tenant: str, provider: str, origin: str) -> None:
-        """Keys come from the environment alone."""
+        """Return no key, so that keys come only from the environment."""
 
 
-def _check_request(
-    question: str, mode: ModeName, participants: Sequence[object], rules: ModeRules | None
-) -> None:
-    """Refuse what does not go together, before anybody is asked."""
+def _check_request(question: str, mode: ModeName, participants: Sequence[object], rules: ModeRules | None) -> None:
+    """Raise UsageError before the first model request if the arguments do not match."""
     if not question.strip():
-        raise UsageError("There is no question: write one.")
+        raise UsageError("question: it is empty. Write one.")
     if mode == "single" and len(participants) > 1:
-        raise UsageError(
-            f"single asks one model, and {len(participants)} are named: leave the mode out, or name one."
-        )
+        raise UsageError(f"models: single mode takes one, got {len(participants)}. Omit the mode, or name one model.")
     if mode not in SOLO_MODES and len(participants) < 2:
-        raise UsageError(f"A {mode} needs at least two models: name more.")
+        raise UsageError(f"models: {mode} mode needs at least two. Name more.")
     if rules is not None and OPTIONS_MODES[type(rules)] != mode:
-        raise UsageError(f"These are options of {OPTIONS_MODES[type(rules)]}, and the mode is {mode}.")
+        raise UsageError(
+            f"rules: these are options of {OPTIONS_MODES[type(rules)]} mode, but the mode is {mode}. Change one."
+        )

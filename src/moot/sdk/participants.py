@@ -1,4 +1,4 @@
-"""Validates the participants and mode rules that SDK users pass."""
+"""Validation of the participants and mode rules that SDK users pass."""
 
 from collections.abc import Sequence
 
@@ -7,53 +7,52 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from moot.prompts.library import builtin_personas, persona_prompt
-from moot.server.schemas import AdvisorRules, DebateRules, LessonRules, MaxCostUsd, Rounds
 from moot.services.participants import ParticipantInput
-from moot.types.debate import DebateOptions
+from moot.types.billing import MaxCostUsd
 from moot.types.errors import NotFound, UsageError
-from moot.types.modes import AdvisorOptions, DirectedOptions, LessonRole, ModeName
-from moot.types.participants import Participant, default_names, participant_id
+from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions, ModeName, Rounds
+from moot.types.participants import LessonRole, Participant, default_names, participant_id
 from moot.types.personas import Persona
 from moot.types.requests import Effort
 from moot.types.run_plan import RunPlan
 
 
 class ParticipantSpec(Struct, frozen=True, kw_only=True):
-    """Somebody at the table: a model, and perhaps a name and who it is, by a `persona` of the library or in a `prompt`."""
+    """A participant of a run. A string with the model name is a participant with default values."""
 
     model: str
-    name: str | None = None
-    persona: str | None = None
-    prompt: str = ""
+    name: str | None = None  # None: the name of the persona, or Alpha, Beta and so on
+    persona: str | None = None  # name or id of a built-in persona
+    prompt: str = ""  # system prompt, after the prompt of the persona
     temperature: float | None = None
     max_tokens: int | None = None
     thinking: Effort | None = None
-    role: LessonRole | None = None
+    role: LessonRole | None = None  # in directed mode; None: the first is the teacher
 
 
 def build_participants(
     specs: Sequence[str | ParticipantSpec], mode: ModeName | None
 ) -> list[tuple[Participant, ParticipantSpec]]:
-    """Give everybody a seat: under its own name or its persona's, or as Alpha, Beta and so on."""
-    seats: dict[str, tuple[Participant, ParticipantSpec]] = {}
-    for place, (one, usual) in enumerate(zip(specs, default_names(), strict=False)):
-        voice = ParticipantSpec(model=one) if isinstance(one, str) else one
-        name = voice.name or (_find_persona(voice.persona).name if voice.persona else usual)
+    """Return participants in the order of `specs`. Raises UsageError if a name is used twice."""
+    participants: dict[str, tuple[Participant, ParticipantSpec]] = {}
+    for index, (one, default_name) in enumerate(zip(specs, default_names(), strict=False)):
+        spec = ParticipantSpec(model=one) if isinstance(one, str) else one
+        name = spec.name or (_find_persona(spec.persona).name if spec.persona else default_name)
         id = participant_id(name)
-        if id in seats:
-            raise UsageError(f"Two are called {name!r}: give one of them another name.")
-        lesson: LessonRole = "student" if place else "teacher"
-        who = Participant(
+        if id in participants:
+            raise UsageError(f"models: the name {name!r} is used twice. Choose another name.")
+        default_role: LessonRole = "student" if index else "teacher"
+        participant = Participant(
             id=id,
             name=name,
-            model=voice.model,
-            temperature=voice.temperature,
-            max_tokens=voice.max_tokens,
-            thinking=voice.thinking,
-            role=voice.role or (lesson if mode == "directed" else None),
+            model=spec.model,
+            temperature=spec.temperature,
+            max_tokens=spec.max_tokens,
+            thinking=spec.thinking,
+            role=spec.role or (default_role if mode == "directed" else None),
         )
-        seats[id] = (who, voice)
-    return list(seats.values())
+        participants[id] = (participant, spec)
+    return list(participants.values())
 
 
 def participant_prompt(spec: ParticipantSpec, system: str) -> str:
@@ -62,13 +61,11 @@ def participant_prompt(spec: ParticipantSpec, system: str) -> str:
 
 
 def _find_persona(name: str) -> Persona:
-    """Find a persona of the library by its name or id."""
+    """Raises NotFound. `name` is a name in any case, or an id."""
     for one in builtin_personas():
         if name.casefold() in {one.id, one.id.removeprefix("shipped_"), one.name.casefold()}:
             return one
-    raise NotFound(
-        f"There is no persona {name!r}: there are {', '.join(one.name for one in builtin_personas())}."
-    )
+    raise NotFound(f"persona: {name!r} does not exist. Use one of {', '.join(one.name for one in builtin_personas())}.")
 
 
 ModeRules = DebateOptions | AdvisorOptions | DirectedOptions
@@ -80,21 +77,23 @@ OPTIONS_MODES: dict[type[ModeRules], ModeName] = {
 
 
 class AskOptions(Struct, frozen=True, kw_only=True):
+    """Schema of the arguments of `ask`, with the same limits as in the HTTP API."""
+
     models: list[str | ParticipantInput]
     mode: ModeName | None
     rounds: Rounds
     cap: MaxCostUsd | None
-    debate: DebateRules | None = None
-    advisors: AdvisorRules | None = None
-    directed: LessonRules | None = None
+    debate: DebateOptions | None = None
+    advisors: AdvisorOptions | None = None
+    directed: DirectedOptions | None = None
 
     def apply_rules(self, plan: RunPlan) -> RunPlan:
-        """Give a plan its rules, which those who sit there must be able to keep."""
+        """Raises UsageError if the rules do not match the participants."""
         return replace(
             plan,
-            debate=self.debate.to_debate(plan.participants) if self.debate else plan.debate,
-            advisors=self.advisors.to_advisors() if self.advisors else plan.advisors,
-            directed=self.directed.to_directed(plan.participants) if self.directed else plan.directed,
+            debate=self.debate.for_participants(plan.participants) if self.debate else plan.debate,
+            advisors=self.advisors or plan.advisors,
+            directed=self.directed.for_participants(plan.participants) if self.directed else plan.directed,
         )
 
 
@@ -105,27 +104,25 @@ def validate_options(
     rounds: int,
     cap: float | None,
 ) -> AskOptions:
-    """Check each for itself, and name what does not fit."""
+    """Raises UsageError that names the invalid argument."""
     is_list = isinstance(models, Sequence) and not isinstance(models, str)
-    wanted = {"models": [_participant_fields(one) for one in models] if is_list else models, "mode": mode}
-    ruled: dict[str, object] = (
-        {OPTIONS_MODES[type(rules)]: asdict(rules)} if isinstance(rules, ModeRules) else {}
-    )
+    arguments = {"models": [_participant_fields(one) for one in models] if is_list else models, "mode": mode}
+    options: dict[str, object] = {OPTIONS_MODES[type(rules)]: asdict(rules)} if isinstance(rules, ModeRules) else {}
     try:
-        return msgspec.convert({**wanted, **ruled, "rounds": rounds, "cap": cap}, AskOptions)
+        return msgspec.convert({**arguments, **options, "rounds": rounds, "cap": cap}, AskOptions)
     except msgspec.ValidationError as error:
         raise UsageError(_validation_message(str(error))) from None
 
 
 def _participant_fields(one: str | ParticipantSpec) -> object:
-    """Write a voice as a seat; its prompt is for nobody to check."""
+    """Return the fields for validation. The prompt has no limits."""
     if not isinstance(one, ParticipantSpec):
         return one
     return {name: value for name, value in asdict(one).items() if name != "prompt"}
 
 
 def _validation_message(error: str) -> str:
-    from moot.server.validation_messages import explain_validation_error
+    from moot.services.validation_messages import explain_validation_error
 
     message, _, path = error.rpartition(" - at `$.")
     field = path.rstrip("`")

@@ -27,36 +27,33 @@ from moot.types.events import (
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """What a table came to. `turns` are all that were taken; `cost` is in US dollars, None where a price is not known.
-
-    `summary`, `ledger` and `ranking` are the minutes of a debate.
-    """
+    """Result of a run, also of one that was stopped."""
 
     status: RunStatus
-    names: dict[str, str]
-    turns: tuple[TurnEnded, ...]
-    summary: DebateSummary | None
+    names: dict[str, str]  # by participant id, in order
+    turns: tuple[TurnEnded, ...]  # in the order of their ends
+    summary: DebateSummary | None  # only in a debate, like the next two
     claims: DebateClaims | None
     ranking: Ranking | None
     notices: tuple[str, ...]
     usage: Usage
-    cost: float | None
+    cost: float | None  # US dollars; None if a price is unknown
 
     @property
     def answers(self) -> dict[str, str]:
-        """What each said last, by name and as they sit, also where it was stopped; whoever did not answer is not there."""
-        given = [turn for turn in self.turns if _has_text(turn) and turn.stage != "synthesis"]
-        last = {turn.participant: turn.message.text for turn in given}
+        """The last answer of each participant by name, also if it was stopped. Failed participants are missing."""
+        turns = [turn for turn in self.turns if _has_text(turn) and turn.stage != "synthesis"]
+        last = {turn.participant: turn.message.text for turn in turns}
         return {name: last[id] for id, name in self.names.items() if id in last}
 
     @property
     def synthesis(self) -> str | None:
-        given = [turn for turn in self.turns if _has_text(turn) and turn.stage == "synthesis"]
-        return given[-1].message.text if given else None
+        turns = [turn for turn in self.turns if _has_text(turn) and turn.stage == "synthesis"]
+        return turns[-1].message.text if turns else None
 
     @property
     def text(self) -> str:
-        """The synthesis, or the one answer, or all of them under their names."""
+        """The synthesis, or the only answer, or all answers with names."""
         if self.synthesis is not None:
             return self.synthesis
         if len(self.answers) == 1:
@@ -69,27 +66,26 @@ def _has_text(turn: TurnEnded) -> bool:
 
 
 def build_result(events: Sequence[Event], run_ended: RunEnded) -> Result:
-    """Sum up all events of a run."""
     turns = tuple(one for one in events if isinstance(one, TurnEnded))
     notices = [one for one in events if isinstance(one, Notice)]
     charges = [one.charge for one in notices if one.charge is not None]
-    paid = [*turns, *(one for one in events if isinstance(one, ANALYSIS_RESULTS)), *charges]
-    seats = [who for one in events if isinstance(one, RunStarted) for who in one.participants]
+    calls = [*turns, *(one for one in events if isinstance(one, ANALYSIS_RESULTS)), *charges]
+    participants = [who for one in events if isinstance(one, RunStarted) for who in one.participants]
     return Result(
         status=run_ended.status,
-        names={who.id: who.name for who in seats},
+        names={who.id: who.name for who in participants},
         turns=turns,
         summary=next((one.summary for one in events if isinstance(one, SummaryMade)), None),
         claims=next((one.ledger for one in events if isinstance(one, LedgerMade)), None),
         ranking=next((one.ranking for one in events if isinstance(one, RankingMade)), None),
         notices=tuple(one.message for one in notices),
-        usage=sum((one.usage for one in paid), Usage()),
-        cost=sum_costs(one.cost for one in paid),
+        usage=sum((one.usage for one in calls), Usage()),
+        cost=sum_costs(one.cost for one in calls),
     )
 
 
 class RunHandle:
-    """A run that begins when it is read: `async for` tells its events, `await` returns what it came to."""
+    """Handle of a run, which starts when it is read: `async for` yields events, `await` returns the result."""
 
     def __init__(self, stream: Callable[[StopSignal], AsyncGenerator[list[Event], None]]) -> None:
         self._stream = stream
@@ -98,24 +94,24 @@ class RunHandle:
         self._events: list[Event] = []
 
     def stop(self) -> None:
-        """Let everybody end; what was said is kept in the result."""
+        """Stop all participants. Partial answers stay in the result."""
         self._stop.request_stop()
 
     async def __aiter__(self) -> AsyncGenerator[Event, None]:
         if self._started:
-            raise UsageError("This was read already: ask again.")
+            raise UsageError("This run was read already. Call `ask` again.")
         self._started = True
-        async with aclosing(self._stream(self._stop)) as told:
-            async for some in told:
-                self._events += some
-                for event in some:
+        async with aclosing(self._stream(self._stop)) as batches:
+            async for batch in batches:
+                self._events += batch
+                for event in batch:
                     yield event
 
     def __await__(self) -> Generator[Any, None, Result]:
         return self._wait_for_result().__await__()
 
     async def _wait_for_result(self) -> Result:
-        """Read it to its end; where nobody could answer, the reason of the last is raised."""
+        """Raises ProviderError with the last fault if the run failed."""
         if not self._started:
             async for _ in self:
                 pass
@@ -127,8 +123,8 @@ class RunHandle:
 
     @property
     def result(self) -> Result:
-        """What it came to, once it is over."""
+        """Raises UsageError before the run has ended."""
         ended = next((one for one in reversed(self._events) if isinstance(one, RunEnded)), None)
         if ended is None:
-            raise UsageError("This is not over: read it to its end, or await it.")
+            raise UsageError("This run has not ended. Read all of its events, or await it.")
         return build_result(self._events, ended)

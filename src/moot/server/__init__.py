@@ -1,1 +1,1 @@
-"""The HTTP API: routes that parse and validate, and call the services."""
+"""The HTTP server: routes parse and validate requests, then call services."""

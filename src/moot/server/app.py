@@ -1,4 +1,4 @@
-"""The application: all routes, who may call them, and how errors are answered."""
+"""The Litestar application: routes, dependencies, authentication and error handlers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -79,19 +79,20 @@ def create_app(
     services: Mapping[str, object],
     metrics_token: str | None = None,
 ) -> Litestar:
-    """Build the application; handlers are given `parts` by name. A `local` caller needs no log-in."""
-    given = {**services, "metrics_access": MetricsAccess(metrics_token, is_local=local_caller is not None)}
+    """Inject `services` into handlers by parameter name. With a `local_caller`, requests need no login."""
+    constants = {
+        **services,
+        "metrics_access": MetricsAccess(metrics_token, is_local=local_caller is not None),
+    }
     return Litestar(
         route_handlers=ROUTES,
         dependencies={
             "caller": provide_caller,
-            **{name: _provide_constant(part) for name, part in given.items()},
+            **{name: _provide_constant(value) for name, value in constants.items()},
         },
         middleware=[Authentication(accounts, limits, local_caller)],
         guards=[request_rate, reject_nul],
-        exception_handlers={
-            kind: wrap_error_handler(handler) for kind, handler in EXCEPTION_HANDLERS.items()
-        },
+        exception_handlers={kind: wrap_error_handler(handler) for kind, handler in EXCEPTION_HANDLERS.items()},
         state=State({"limits": limits, "mcp": services["mcp"]}),
         openapi_config=openapi.create_openapi_config(),
         request_class=JsonRequest,
@@ -102,7 +103,7 @@ def create_app(
 
 
 class _ConstantProvide(Provide):
-    """A dependency that is equal only to itself: Litestar compares all of them for every route."""
+    """A dependency compared by identity, because Litestar compares all dependencies for every route."""
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__

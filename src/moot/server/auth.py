@@ -1,4 +1,8 @@
-"""Who is calling: every request must say so, unless its route is open to all. The caller lands in `scope["user"]`."""
+"""Authentication middleware, session cookies and revocation of open streams.
+
+Every request needs a credential, unless its route has `OPEN_TO_ALL`. The middleware stores the caller in
+`scope["user"]`.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -18,15 +22,15 @@ from moot.types.accounts import Caller
 from moot.types.errors import DatabaseUnavailable, Forbidden
 
 SESSION_COOKIE = "moot_session"
-OPEN_TO_ALL = {"open_to_all": True}  # put as `opt` on a route, a router or a controller
+OPEN_TO_ALL = {"open_to_all": True}  # `opt` of a route, router or controller that needs no login
 
 Connection = ASGIConnection[Any, Any, Any, Any]
 
 
 class Authentication(ASGIMiddleware):
-    """With a `local` caller every request is theirs; else an API token or a session's cookie must come along.
+    """Accepts an API token or a session cookie. With a `local_caller`, every request has that caller.
 
-    Whoever is refused is counted by address, and apart from those who log in from there.
+    Rejected requests have their own rate limit per client address.
     """
 
     exclude_opt_key = "open_to_all"
@@ -46,17 +50,15 @@ class Authentication(ASGIMiddleware):
         await next_app(scope, receive, send)
 
     async def _authenticate(self, connection: Connection) -> Caller:
-        """Find out by the token, if there is one: a wrong one is refused, whatever else came along."""
+        """An invalid token is rejected, even if the request also has a valid session cookie."""
         if (secret := bearer_token(connection)) is not None:
             if caller := await self._accounts.caller_of_token(secret):
                 return caller
-            raise Forbidden(
-                "This API token is not valid: make a new one with POST /api/tokens.", login_required=True
-            )
+            raise Forbidden("This API token is not valid. Create one with POST /api/tokens.", login_required=True)
         if secret := connection.cookies.get(SESSION_COOKIE):
             if caller := await self._accounts.caller_of_session(secret):
                 return caller
-            raise Forbidden("This session is over: log in again with POST /api/login.", login_required=True)
+            raise Forbidden("This session has ended: log in again with POST /api/login.", login_required=True)
         raise Forbidden(
             "Log in with POST /api/login, or send an API token as `Authorization: Bearer moot_…`.",
             login_required=True,
@@ -76,7 +78,7 @@ provide_caller = Provide(_request_caller)
 
 
 def session_cookie(connection: Connection, secret: str | None) -> Cookie:
-    """Hand the browser its session, or take it away again."""
+    """None as the secret deletes the cookie."""
     return Cookie(
         key=SESSION_COOKIE,
         value=secret or "",
@@ -94,7 +96,7 @@ RevocationCallback = Callable[[], object]
 
 
 class Revocations:
-    """All open streams are checked together, with one query, every two seconds."""
+    """Closes streams and requests whose credential was deleted. One query checks all of them, every two seconds."""
 
     def __init__(self, accounts: Accounts, interval_seconds: float = REVOCATION_CHECK_SECONDS) -> None:
         self._accounts = accounts
@@ -103,29 +105,28 @@ class Revocations:
 
     @contextmanager
     def watch_credential(self, caller: Caller, on_revoked: RevocationCallback) -> Iterator[None]:
-        """Call `end`, once and in the loop, if the caller's credential goes while the block is open."""
-        place = object()
+        """Call `on_revoked` at most once, in the event loop, if the credential is deleted inside the block."""
+        key = object()
         if caller.kind != "local":
-            self._watches[place] = (caller.credential, on_revoked)
+            self._watches[key] = (caller.credential, on_revoked)
         try:
             yield
         finally:
-            self._watches.pop(place, None)
+            self._watches.pop(key, None)
 
     async def check_periodically(self) -> Never:
-        """Check for as long as the server runs."""
         while True:
             await asyncio.sleep(self._interval_seconds)
             try:
                 await self.check_credentials()
             except DatabaseUnavailable:
-                continue  # nothing could be taken away meanwhile; the next check sees it
+                continue  # credentials cannot be deleted while the database is down; the next check catches up
 
     async def check_credentials(self) -> None:
-        watched = list(self._watches.items())  # others may come while the database is asked
+        watched = list(self._watches.items())  # a copy: streams open and close during the query
         if not watched:
             return
         valid = await self._accounts.valid_credentials({credential for _, (credential, _) in watched})
-        for place, (credential, end) in watched:
-            if credential not in valid and self._watches.pop(place, None) is not None:
-                end()
+        for key, (credential, on_revoked) in watched:
+            if credential not in valid and self._watches.pop(key, None) is not None:
+                on_revoked()

@@ -1,4 +1,4 @@
-"""Keeping other sites out: a page elsewhere must not post here, read streams, or reach us under a name of its own."""
+"""CSRF protection: rejects cross-site requests and, on loopback, requests to unknown host names."""
 
 from collections.abc import Mapping
 from urllib.parse import urlsplit
@@ -16,9 +16,10 @@ CROSS_SITE_VALUES = frozenset({"cross-site", "same-site"})
 
 
 class SameOriginMiddleware:
-    """An ASGI app around another. Browsers say where a call comes from; programs do not, and pass.
+    """ASGI middleware. Browsers send `Origin` and `Sec-Fetch-*` headers; clients without these headers pass.
 
-    On loopback only this machine's names and `hosts` are answered to: any site may let its own name point here.
+    On loopback, only local names and `allowed_hosts` are accepted. This prevents DNS rebinding: any site can
+    point its own host name at 127.0.0.1.
     """
 
     def __init__(self, app: ASGIApp, *, loopback: bool, allowed_hosts: frozenset[str] = frozenset()) -> None:
@@ -27,8 +28,8 @@ class SameOriginMiddleware:
         self._allowed_hosts = {_hostname(f"//{_bracket_ipv6(host)}") for host in allowed_hosts} - {""}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == ScopeType.HTTP and (words := self._rejection_reason(scope)):
-            await _send_forbidden(scope, send, words)
+        if scope["type"] == ScopeType.HTTP and (reason := self._rejection_reason(scope)):
+            await _send_forbidden(scope, send, reason)
         else:
             await self._app(scope, receive, send)
 
@@ -36,9 +37,9 @@ class SameOriginMiddleware:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get("host", "").lower()
         if self._loopback and not self._is_allowed_host(_hostname(f"//{host}")):
-            return "This server answers to localhost only: add the name you use to the hosts of its settings."
+            return "This server accepts requests to localhost only. Add the host name to `hosts` in its settings."
         if self._is_cross_site(scope["method"], host, headers):
-            return "This call comes from another site, and only Moot's own page may make it."
+            return "This request comes from another site. Only Moot's own page may send it."
         return None
 
     def _is_allowed_host(self, name: str) -> bool:
@@ -48,21 +49,17 @@ class SameOriginMiddleware:
         if headers.get("sec-fetch-site") in CROSS_SITE_VALUES and not _is_navigation(method, headers):
             return True
         origin = headers.get("origin", "").lower()
-        return (
-            bool(origin)
-            and origin.partition("://")[2] != host
-            and _hostname(origin) not in self._allowed_hosts
-        )
+        return bool(origin) and origin.partition("://")[2] != host and _hostname(origin) not in self._allowed_hosts
 
 
 def _is_navigation(method: str, headers: Mapping[str, str]) -> bool:
-    """Tell whether somebody follows a link to us: that is the one thing another site may begin."""
-    opens = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
-    return method == "GET" and opens == ("navigate", "document")
+    """True if the user follows a link. That is the only request another site may start."""
+    mode_and_destination = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
+    return method == "GET" and mode_and_destination == ("navigate", "document")
 
 
 def _bracket_ipv6(host: str) -> str:
-    """Write an address of IPv6 as in a URL, so that no part of it is taken for a port."""
+    """Add brackets, as in a URL, so that `urlsplit` does not parse the end of an IPv6 address as a port."""
     return f"[{host}]" if host.count(":") > 1 and not host.startswith("[") else host
 
 
@@ -74,7 +71,7 @@ def _hostname(url: str) -> str:
 
 
 async def _send_forbidden(scope: HTTPScope, send: Send, detail: str) -> None:
-    problem = Problem("Refused", 403, detail)
+    problem = Problem("Forbidden", 403, detail)
     body, kind = msgspec.json.encode(problem), errors.PROBLEM_MEDIA_TYPE
     if is_openai_path(scope["path"]):
         body, kind = encode_openai_error(problem), MediaType.JSON

@@ -1,4 +1,4 @@
-"""Cancels work when its client disconnects, and closes a connection from the server."""
+"""Cancels work when its client disconnects, and aborts connections from the server side."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -15,13 +15,13 @@ ABORT_EXTENSION = "moot.hang_up"
 
 
 def add_abort_extension(scope: Any, send: Any) -> None:
-    """Put the word into a scope that comes straight from uvicorn."""
+    """Store the transport's `abort` in the ASGI scope. Does nothing if `send` is not a method of uvicorn."""
     if (transport := getattr(getattr(send, "__self__", None), "transport", None)) is not None:
         scope.setdefault("extensions", {})[ABORT_EXTENSION] = transport.abort
 
 
 def abort_connection(scope: Any) -> bool:
-    """Close the connection, and tell whether that could be done."""
+    """Return False if the scope has no `abort` callback."""
     if abort := scope.get("extensions", {}).get(ABORT_EXTENSION):
         abort()
     return abort is not None
@@ -33,23 +33,24 @@ T = TypeVar("T")
 async def run_until_disconnect(
     request: Request[Caller, Any, Any], revocations: Revocations, work: Coroutine[None, None, T]
 ) -> T:
-    """Do the work; when whoever asked for it leaves, or may not ask any more, end it at once."""
-    doing = asyncio.create_task(work)
-    leaving = asyncio.create_task(_wait_for_disconnect(request))
+    """Return the result of `work`. Cancel it when the client disconnects or its credential is deleted.
+
+    Raises `ClientException` after a disconnect and `Forbidden` after a revocation.
+    """
+    work_task = asyncio.create_task(work)
+    disconnect_task = asyncio.create_task(_wait_for_disconnect(request))
     try:
-        with revocations.watch_credential(request.user, doing.cancel):
-            await asyncio.wait({doing, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if doing.cancelled():
-            raise Forbidden(
-                "These credentials ended while the work was done: log in again.", login_required=True
-            )
-        if doing.done():
-            return doing.result()
-        raise ClientException("Whoever asked has left.")
+        with revocations.watch_credential(request.user, work_task.cancel):
+            await asyncio.wait({work_task, disconnect_task}, return_when=asyncio.FIRST_COMPLETED)
+        if work_task.cancelled():  # by the revocation callback
+            raise Forbidden("The credential was deleted during the request: log in again.", login_required=True)
+        if work_task.done():
+            return work_task.result()
+        raise ClientException("The client disconnected.")
     finally:
-        for task in (doing, leaving):
+        for task in (work_task, disconnect_task):
             task.cancel()
-        await asyncio.gather(doing, leaving, return_exceptions=True)
+        await asyncio.gather(work_task, disconnect_task, return_exceptions=True)
 
 
 async def _wait_for_disconnect(request: Request[Any, Any, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What is wanted of a discussion, checked against what is there: models, personas, projects, languages, modes."""
+"""Validation of discussion drafts and changes: models, personas, projects, languages and modes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,9 +19,7 @@ from moot.types.modes import check_mode, default_mode
 
 
 class DraftValidator:
-    def __init__(
-        self, participant_resolver: ParticipantResolver, personas: Personas, projects: Projects
-    ) -> None:
+    def __init__(self, participant_resolver: ParticipantResolver, personas: Personas, projects: Projects) -> None:
         self._participant_resolver = participant_resolver
         self._personas = personas
         self._projects = projects
@@ -29,13 +27,11 @@ class DraftValidator:
     async def validate_draft(
         self, caller: Caller, data: DiscussionDraft, participant_inputs: Sequence[str | ParticipantInput]
     ) -> NewDiscussion:
-        """Turn what was sent into what can be done."""
+        """Raises `UsageError` or `NotFound` with the name of the invalid field."""
         await self._check_references(caller, data)
         mode = data.mode or default_mode(participant_inputs)
         check_mode(mode, participant_inputs)
-        participants = await self._participant_resolver.resolve_participants(
-            caller.tenant, participant_inputs
-        )
+        participants = await self._participant_resolver.resolve_participants(caller.tenant, participant_inputs)
         return NewDiscussion(
             message=require_text(data.message),
             title=require_text(data.title, "title").strip() if data.title is not None else None,
@@ -46,18 +42,16 @@ class DraftValidator:
             project=data.project,
             language=data.language,
             model=data.model,
-            debate=data.debate.to_debate(participants) if data.debate else None,
-            advisors=data.advisors.to_advisors() if data.advisors else None,
-            directed=data.directed.to_directed(participants) if data.directed else None,
+            debate=data.debate.for_participants(participants) if data.debate else None,
+            advisors=data.advisors,
+            directed=data.directed.for_participants(participants) if data.directed else None,
             clerk=data.clerk,
             files=data.files,
             cap=data.cap,
         )
 
-    async def validate_change(
-        self, caller: Caller, data: DiscussionChange, current: Discussion
-    ) -> dict[str, Any]:
-        """Return what is to be written, by column."""
+    async def validate_change(self, caller: Caller, data: DiscussionChange, current: Discussion) -> dict[str, Any]:
+        """Return new values by column. Fields that the request omits are not in the dict."""
         changes = {name: value for name, value in asdict(data).items() if value is not UNSET}
         await self._check_references(caller, data)
         if "title" in changes:
@@ -70,15 +64,13 @@ class DraftValidator:
         if changes.keys() & {"mode", "participants"}:
             check_mode(changes.get("mode", current.mode), participants)
         if data.debate:
-            changes["debate"] = data.debate.to_debate(participants)
-        if data.advisors:
-            changes["advisors"] = data.advisors.to_advisors()
+            changes["debate"] = data.debate.for_participants(participants)
         if data.directed:
-            changes["directed"] = data.directed.to_directed(participants)
+            changes["directed"] = data.directed.for_participants(participants)
         return changes
 
     async def _check_references(self, caller: Caller, data: DiscussionDraft | DiscussionChange) -> None:
-        """Refuse what is not there, or is somebody else's."""
+        """Raises `NotFound` also for ids of another tenant."""
         if data.persona:
             with prefix_not_found("persona"):
                 await self._personas.get_persona(caller.tenant, data.persona)
@@ -86,9 +78,7 @@ class DraftValidator:
             with prefix_not_found("project"):
                 await self._projects.get_project(caller.tenant, data.project)
         if data.language and not is_known_language(data.language):
-            raise UsageError(
-                f"language: {data.language!r} is no language code that is known here: use one such as en or de."
-            )
+            raise UsageError(f"language: {data.language!r} is not a known language code. Use one such as en or de.")
         for field, model in (("model", data.model), ("clerk", data.clerk)):
             if model:
                 self._participant_resolver.check_model(model, field)

@@ -1,4 +1,4 @@
-"""Every error as `application/problem+json` (RFC 9457): what happened, in which field, and what to do."""
+"""Error handlers: every error becomes an `application/problem+json` response (RFC 9457)."""
 
 import logging
 import re
@@ -13,7 +13,7 @@ from litestar.types import ExceptionHandlersMap
 from msgspec import Struct
 from sqlalchemy.exc import IntegrityError
 
-from moot.server.validation_messages import explain_validation_error
+from moot.services.validation_messages import explain_validation_error
 from moot.types.errors import (
     Conflict,
     DatabaseUnavailable,
@@ -29,12 +29,12 @@ from moot.types.errors import (
 
 ERROR_STATUSES: Mapping[type[MootError], tuple[int, str]] = {
     NotFound: (404, "Not found"),
-    Forbidden: (403, "Refused"),
+    Forbidden: (403, "Forbidden"),
     Conflict: (409, "Conflict"),
-    OverBudget: (402, "Over the budget"),
+    OverBudget: (402, "Over budget"),
     RateLimited: (429, "Too many requests"),
     DatabaseUnavailable: (503, "The database is not available"),
-    ShuttingDown: (503, "The server is ending"),
+    ShuttingDown: (503, "The server is shutting down"),
     ProviderError: (502, "The provider failed"),
     UsageError: (400, "Bad request"),
 }
@@ -42,11 +42,11 @@ PROBLEM_MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_SECONDS = 2
 STATUS_DETAILS = {
     404: "There is nothing at this address.",
-    405: "This address does not take that method; Allow says which it takes.",
+    405: "This path does not support that method. The Allow header lists the supported ones.",
     413: "The body is too large: {limit:,} bytes are the most.",
 }
 
-# How a refusal begins that is about one field, and how msgspec tells which field it misses or does not know.
+# The field prefix of our own error messages, and the field name in msgspec's error messages.
 FIELD_PREFIX = re.compile(r"([a-z_]+(?:\[\d+\])?(?:\.[a-z_]+(?:\[\d+\])?)*): (.+)", re.DOTALL)
 MSGSPEC_FIELD_NAME = re.compile(r"Object (?:missing required|contains unknown) field `(.*)`")
 
@@ -54,9 +54,7 @@ log = logging.getLogger(__name__)
 
 
 class FieldError(Struct, frozen=True):
-    """`field` is a path such as `participants[0].model`, or `body` where it is all of it."""
-
-    field: str
+    field: str  # a path such as `participants[0].model`, or `body` for the whole body
     message: str
 
 
@@ -69,7 +67,7 @@ class Problem(Struct, frozen=True, omit_defaults=True):
 
 
 class ProblemResponse(Response[bytes]):
-    """A problem on its way out, which may still be put in other words."""
+    """Keeps its `Problem`, so that the OpenAI endpoint can encode the error in its own format."""
 
     def __init__(self, problem: Problem, headers: dict[str, str] | None = None) -> None:
         body = msgspec.json.encode(problem)
@@ -92,13 +90,11 @@ def problem_response(error: MootError) -> ProblemResponse:
     if status == 503:
         headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
     named = FIELD_PREFIX.match(str(error)) if status in {400, 404} else None
-    return ProblemResponse(
-        Problem(title, status, str(error), (FieldError(*named.groups()),) if named else ()), headers
-    )
+    return ProblemResponse(Problem(title, status, str(error), (FieldError(*named.groups()),) if named else ()), headers)
 
 
 def handle_http_error(request: Request[Any, Any, Any], error: HTTPException) -> ProblemResponse:
-    """Answer what Litestar itself refuses, such as a body that does not fit or a path that is not there."""
+    """Handle errors raised by Litestar itself, such as an invalid body or an unknown path."""
     if error.status_code >= 500:
         return handle_unexpected_error(request, error)
     found: list[FieldError] = []
@@ -116,33 +112,31 @@ def _http_error_detail(request: Request[Any, Any, Any], error: HTTPException) ->
 
 
 def _field_error(request: Request[Any, Any, Any], extra: Mapping[str, Any]) -> FieldError:
-    key, said = str(extra.get("key") or "data"), str(extra.get("message"))
-    if key == "data" and said == "'data'":
+    key, reason = str(extra.get("key") or "data"), str(extra.get("message"))
+    if key == "data" and reason == "'data'":  # the request has no body
         return FieldError("body", "There is none: send a JSON object.")
     parameters = request.route_handler.parsed_fn_signature.parameters
     if extra.get("source") == "body":
-        message = explain_validation_error(said, parameters["data"].annotation, "" if key == "data" else key)
+        message = explain_validation_error(reason, parameters["data"].annotation, "" if key == "data" else key)
     else:
-        message = explain_validation_error(said, parameters[key].annotation) if key in parameters else said
+        message = explain_validation_error(reason, parameters[key].annotation) if key in parameters else reason
     if extra.get("source") == "header":
         return FieldError(key.replace("_", "-"), message)
-    if named := MSGSPEC_FIELD_NAME.fullmatch(said):
+    if named := MSGSPEC_FIELD_NAME.fullmatch(reason):
         return FieldError(named[1] if key == "data" else f"{key}.{named[1]}", message)
     return FieldError("body" if key == "data" else key, message)
 
 
 def handle_integrity_error(_: Request[Any, Any, Any], __: IntegrityError) -> ProblemResponse:
-    """What a request builds on was deleted, or made, while it was being done."""
+    """A concurrent request deleted or created a row that this request depends on."""
     return ProblemResponse(
         Problem("Conflict", 409, "This was changed by another request at the same time: load it again.")
     )
 
 
 def handle_unexpected_error(request: Request[Any, Any, Any], error: Exception) -> ProblemResponse:
-    log.error("a request failed", exc_info=error, extra={"method": request.method, "path": request.url.path})
-    return ProblemResponse(
-        Problem("Internal error", 500, "A mistake in Moot itself; the server's log says more.")
-    )
+    log.error("request failed", exc_info=error, extra={"method": request.method, "path": request.url.path})
+    return ProblemResponse(Problem("Internal error", 500, "Internal error in Moot. The server log has the details."))
 
 
 EXCEPTION_HANDLERS: ExceptionHandlersMap = {

@@ -1,4 +1,7 @@
-"""Where a reader left off: the number of the last event that it has of a run. A number that never was means all of it."""
+"""Event cursors: the number of the last event that a client has received from a run.
+
+A cursor that the run never reached is invalid. The client then receives the whole run again.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,22 +11,19 @@ from msgspec import Struct
 from moot.store.runs.event_log import RunProgress
 from moot.types.errors import NotFound
 
-MAX_SEQ_DIGITS = 15  # of the longest number that is looked at
-CURSOR_PATTERN = r"^\w+:[0-9]+(?!\n)$"
+MAX_SEQ_DIGITS = 15  # longer numbers are invalid
 
 
 class Resync(Struct, frozen=True, tag_field="type", tag="resync"):
-    """What you have of this run is of no use: forget it, and go on with what follows `after`."""
+    """Tells the client to discard its events of this run. The stream continues after event number `after`."""
 
     run: str
     after: int
 
 
 class EventCursors(Struct, frozen=True):
-    """The numbers that runs had, and those of which a reader has what never was; these begin at 0."""
-
-    after: dict[str, int]
-    invalid_runs: tuple[str, ...]
+    after: dict[str, int]  # last received event number by run; 0 if the cursor is invalid
+    invalid_runs: tuple[str, ...]  # runs that need a `resync` event
 
 
 def resync_frame(run: str) -> bytes:
@@ -31,16 +31,19 @@ def resync_frame(run: str) -> bytes:
 
 
 def parse_event_seq(text: str) -> int | None:
-    """Read a number; None is one that cannot have been."""
+    """Return None if the text is not a valid event number."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_SEQ_DIGITS else None
 
 
 def parse_event_cursors(cursors: Sequence[str], progress_by_run: Mapping[str, RunProgress]) -> EventCursors:
-    """Read marks such as `run_x:57`, and hold them against how the runs stand; of two for one run, the last counts."""
-    asked = {run: parse_event_seq(text) for run, _, text in (mark.rpartition(":") for mark in cursors)}
+    """Parse cursors such as `run_x:57`. If a run has several cursors, the last one wins.
+
+    Raises `NotFound` for a run that is not in `progress_by_run`.
+    """
+    requested = {run: parse_event_seq(text) for run, _, text in (cursor.rpartition(":") for cursor in cursors)}
     after: dict[str, int] = {}
-    for run, last in asked.items():
+    for run, last in requested.items():
         if run not in progress_by_run:
             raise NotFound(f"after: There is no run {run!r} in this discussion.")
         after[run] = last if last is not None and last <= progress_by_run[run].last_seq else 0
-    return EventCursors(after, tuple(run for run, last in asked.items() if last != after[run]))
+    return EventCursors(after, tuple(run for run, last in requested.items() if last != after[run]))

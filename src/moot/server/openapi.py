@@ -1,6 +1,7 @@
-"""The description of the API: paths and parameters are Litestar's, shapes are msgspec's, which checks and writes them.
+"""The OpenAPI document: paths and parameters from Litestar, schemas from msgspec.
 
-What may go wrong is the same everywhere, so it is added here.
+msgspec also parses requests and serializes responses, so its schemas are exact. Error responses are the same
+for most routes and are added here.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -34,37 +35,37 @@ from moot.types.events import Event
 from moot.types.stateless import EVENT_FRAMES
 
 PROBLEM_DESCRIPTIONS = {
-    400: "The request is not right; `errors` names the field",
-    401: "Nobody is logged in, or not any more",
-    402: "It would cost more than is left of the week's budget",
-    403: "This call comes from another site, or nobody may make it",
-    404: "There is no such thing, or it is somebody else's",
-    408: "The body did not come in time",
-    409: "It is at odds with what is there, or was changed at the same time",
+    400: "The request is invalid; `errors` names the field",
+    401: "The credential is missing, invalid or expired",
+    402: "The estimated cost exceeds the rest of the weekly budget",
+    403: "The request comes from another site, or the caller has no permission",
+    404: "The object does not exist, or belongs to another account",
+    408: "The client sent the body too slowly",
+    409: "The request conflicts with the current state or with a concurrent change",
     413: "The body is too large",
-    415: "The body is not JSON, or no form where one is wanted",
-    429: "Too many calls; Retry-After says when to try again",
+    415: "The body is not JSON, or not a form where the route needs one",
+    429: "Too many requests; retry after the time in Retry-After",
     502: "The provider failed",
-    503: "The database is not available, or the server is ending; Retry-After says when to try again",
+    503: "The database is unavailable or the server is shutting down; retry after the time in Retry-After",
 }
-EVENTS_PATH = "/api/events"  # where an id may be asked for that is not there
+EVENTS_PATH = "/api/events"  # takes ids as query parameters, so it can return 404
 STREAM_TYPES: Mapping[str, Any] = {
     "/api/runs/{id}/events": Event | Resync,
     EVENTS_PATH: DiscussionEvent | Event | Resync,
     "/api/trials/{id}/improve": ImprovementEvent,
     "/api/perspectives": SuggestionEvent,
-    "/api/stateless/chat": Union[tuple(EVENT_FRAMES.values())],  # noqa: UP007 - of a list
+    "/api/stateless/chat": Union[tuple(EVENT_FRAMES.values())],  # noqa: UP007 - built from a list
 }
 RESPONSE_TYPES: Mapping[str, Any] = {
     "/api/discussions/{id}/transcript.json": TranscriptDocument
-}  # bit by bit
-MODEL_CALL_TAGS = ("trials", "perspectives")  # groups that ask models outside of any run
+}  # streamed, so the handler's return type says nothing
+MODEL_CALL_TAGS = ("trials", "perspectives")  # tags of routes that call models outside of a run
 UPLOAD_PATH = "/api/files"
 BINARY_RESPONSES: Mapping[str, Collection[str]] = {  # media types by path
     "/api/files/{id}/content": ACCEPTED_MEDIA_TYPES,
     "/api/discussions/{id}/board.png": ("image/png",),
 }
-METRICS_PATH = "/metrics"  # not there for everybody
+METRICS_PATH = "/metrics"  # returns 404 without access
 REF_TEMPLATE = "#/components/schemas/{name}"
 
 BINARY_SCHEMA = {"type": "string", "format": "binary"}
@@ -75,17 +76,15 @@ JsonSchema = dict[str, Any]
 
 
 class MultipartForm:
-    """Stands for what an upload takes in, which is not JSON."""
+    """Marker for the request type of an upload, which is not JSON."""
 
 
 class Operation(Struct, frozen=True, kw_only=True):
-    """Where an operation is found, what it takes in and what it gives back; None is nothing."""
-
     path: str
     method: str
-    is_open: bool
-    request_type: Any
-    response_type: Any
+    is_open: bool  # needs no login
+    request_type: Any  # None: no body
+    response_type: Any  # None: no body, or not JSON
 
 
 class OpenApiJsonPlugin(OpenAPIRenderPlugin):
@@ -95,9 +94,7 @@ class OpenApiJsonPlugin(OpenAPIRenderPlugin):
 
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
         if not self._document:
-            self._document = msgspec.json.encode(
-                complete_schema(openapi_schema, list(list_operations(request.app)))
-            )
+            self._document = msgspec.json.encode(complete_schema(openapi_schema, list(list_operations(request.app))))
         return self._document
 
 
@@ -105,9 +102,7 @@ def create_openapi_config() -> OpenAPIConfig:
     schemes: dict[str, SecurityScheme | Reference] = {
         "token": SecurityScheme(type="http", scheme="bearer", description="An API token"),
         "session": SecurityScheme(type="apiKey", security_scheme_in="cookie", name=SESSION_COOKIE),
-        METRICS_SCHEME: SecurityScheme(
-            type="http", scheme="bearer", description="The setting `metrics_token`"
-        ),
+        METRICS_SCHEME: SecurityScheme(type="http", scheme="bearer", description="The setting `metrics_token`"),
     }
     return OpenAPIConfig(
         title="Moot",
@@ -117,20 +112,16 @@ def create_openapi_config() -> OpenAPIConfig:
         security=[{"token": []}, {"session": []}],
         use_handler_docstrings=True,
         operation_id_creator=_operation_id,
-        openapi_router=Router(
-            "/api/openapi.json", route_handlers=[], include_in_schema=False, opt=OPEN_TO_ALL
-        ),
+        openapi_router=Router("/api/openapi.json", route_handlers=[], include_in_schema=False, opt=OPEN_TO_ALL),
         render_plugins=[OpenApiJsonPlugin()],
     )
 
 
 def _operation_id(handler: HTTPRouteHandler, _method: object, _path: object) -> str:
-    """Name an operation by its handler, such as `create_discussion`."""
     return handler.handler_name
 
 
 def list_operations(app: Litestar) -> Iterator[Operation]:
-    """Find out what every route takes and gives."""
     for route in app.routes:
         for method, (handler, _) in route.route_handler_map.items() if isinstance(route, HTTPRoute) else ():
             if handler.resolve_include_in_schema() and method != "OPTIONS":
@@ -156,7 +147,7 @@ def _response_type(type_: FieldDefinition) -> Any:
 
 
 def complete_schema(schema: dict[str, Any], operations: list[Operation]) -> dict[str, Any]:
-    """Put the exact shapes into a description, and what may go wrong."""
+    """Replace Litestar's schemas by msgspec's and add error responses. Changes `schema` in place."""
     types = [
         type_
         for one in operations
@@ -167,25 +158,25 @@ def complete_schema(schema: dict[str, Any], operations: list[Operation]) -> dict
     schema["components"]["schemas"] = components
     shape_of = dict(zip([*types, Problem], shapes, strict=True))
     for one in operations:
-        told = schema["paths"][one.path][one.method]
+        operation = schema["paths"][one.path][one.method]
         if one.request_type is not None:
-            told["requestBody"] = (
+            operation["requestBody"] = (
                 _form_body()
                 if one.request_type is MultipartForm
                 else _request_body(one.request_type, shape_of[one.request_type])
             )
         if one.response_type is not None:
-            _success_response(told)["content"] = _response_content(one, shape_of[one.response_type])
+            _success_response(operation)["content"] = _response_content(one, shape_of[one.response_type])
         if kinds := BINARY_RESPONSES.get(one.path):
-            _success_response(told)["content"] = {kind: {"schema": BINARY_SCHEMA} for kind in kinds}
-        told["responses"].get("204", {}).pop("content", None)
-        for status in _error_statuses(one, told["tags"]):
-            told["responses"][str(status)] = {
+            _success_response(operation)["content"] = {kind: {"schema": BINARY_SCHEMA} for kind in kinds}
+        operation["responses"].get("204", {}).pop("content", None)
+        for status in _error_statuses(one, operation["tags"]):
+            operation["responses"][str(status)] = {
                 "description": PROBLEM_DESCRIPTIONS[status],
                 "content": {PROBLEM_MEDIA_TYPE: {"schema": shape_of[Problem]}},
             }
         if one.is_open:
-            told.setdefault("security", [])
+            operation.setdefault("security", [])
     return schema
 
 
@@ -206,7 +197,7 @@ def _success_response(operation_schema: JsonSchema) -> JsonSchema:
 
 
 def _response_content(operation: Operation, shape: JsonSchema) -> JsonSchema:
-    """Describe what is given; the events of a stream are JSON inside their `data`."""
+    """In an event stream, each `data` field is a JSON string."""
     if operation.path not in STREAM_TYPES:
         return {MediaType.JSON: {"schema": shape}}
     data = {"type": "string", "contentMediaType": MediaType.JSON, "contentSchema": shape}
@@ -216,18 +207,14 @@ def _response_content(operation: Operation, shape: JsonSchema) -> JsonSchema:
 
 def _error_statuses(operation: Operation, tags: list[str]) -> Iterator[int]:
     yield from (400, 401, 403, 429, 503)
-    if (
-        "{" in operation.path
-        or operation.request_type is not None
-        or operation.path in {METRICS_PATH, EVENTS_PATH}
-    ):
+    if "{" in operation.path or operation.request_type is not None or operation.path in {METRICS_PATH, EVENTS_PATH}:
         yield 404
     if operation.method != "get":
         yield 409
     if operation.request_type is not None:
         yield from (408, 413, 415)
-    starting = {"discussions", "versions", "knowledge", "lanes", "stateless", *MODEL_CALL_TAGS}
-    if operation.method == "post" and starting & set(tags):
+    charged = {"discussions", "versions", "knowledge", "lanes", "stateless", *MODEL_CALL_TAGS}
+    if operation.method == "post" and charged & set(tags):
         yield 402
     if {"knowledge", *MODEL_CALL_TAGS} & set(tags):
         yield 502

@@ -1,4 +1,4 @@
-"""How often one may call: a wide limit for everything, strict ones for what starts models, one for log-ins."""
+"""Rate limits for requests, model requests, messages, debates and logins."""
 
 import time
 from collections.abc import Callable
@@ -20,7 +20,10 @@ Connection = ASGIConnection[Any, Any, Any, Any]
 
 
 class RateLimits:
-    """Some calls are few a minute: messages, of which those to a debate are fewer still, and other work for providers."""
+    """Each method counts one use and raises `RateLimited` above the limit.
+
+    `count_request` counts per process, in memory. The other limits use `rates`, which all workers share.
+    """
 
     def __init__(
         self,
@@ -44,54 +47,50 @@ class RateLimits:
         self._logins_per_minute = logins_per_minute
 
     def count_request(self, name: str) -> None:
-        _raise_if_limited(
-            self._recent.try_acquire(name, self._requests_per_minute), "These are too many calls"
-        )
+        _raise_if_limited(self._recent.try_acquire(name, self._requests_per_minute), "Too many requests")
 
     async def count_model_request(self, account: str) -> None:
         wait = await self._rates.try_acquire(f"model/{account}", self._model_requests_per_minute)
-        _raise_if_limited(wait, "These are too many calls that ask providers")
+        _raise_if_limited(wait, "Too many requests to model providers")
 
     async def count_message(self, account: str) -> None:
         wait = await self._rates.try_acquire(f"message/{account}", *self._message_rate)
-        _raise_if_limited(wait, "These are too many messages")
+        _raise_if_limited(wait, "Too many messages")
 
     async def count_run_start(self, account: str, mode: str) -> None:
-        """Allow what starts a run in a mode: a debate asks everybody several times."""
+        """Only debates have this extra limit, because a debate calls every model several times."""
         if mode != "debate":
             return
         wait = await self._rates.try_acquire(f"debate/{account}", *self._debate_rate)
-        _raise_if_limited(wait, "These are too many debates")
+        _raise_if_limited(wait, "Too many debates")
 
     async def count_login(self, name: str, address: str) -> None:
-        """Count by address first: then one who tries many names leaves no trace of most of them."""
-        for what in (f"login/from/{address}", f"login/as/{hash_secret(name)}"):
+        """Count by address first, so that a client that tries many names does not create a counter for each."""
+        for key in (f"login/from/{address}", f"login/as/{hash_secret(name)}"):
             _raise_if_limited(
-                await self._rates.try_acquire(what, self._logins_per_minute),
-                "These are too many attempts to log in",
+                await self._rates.try_acquire(key, self._logins_per_minute),
+                "Too many login attempts",
             )
 
 
 async def request_rate(connection: Connection, _: BaseRouteHandler) -> None:
-    """Guard every route: so many calls a minute for an account, or for an address that is not logged in."""
+    """Guard of every route. Counts by account, or by client address if the route needs no login."""
     user = connection.scope.get("user")
-    _rate_limits(connection).count_request(
-        user.account if isinstance(user, Caller) else client_address(connection)
-    )
+    _rate_limits(connection).count_request(user.account if isinstance(user, Caller) else client_address(connection))
 
 
 async def model_request_rate(connection: Connection, _: BaseRouteHandler) -> None:
-    """Guard other routes that let providers be asked: so many a minute for an account, over all workers."""
+    """Guard of routes that call providers outside of a run."""
     await _rate_limits(connection).count_model_request(connection.user.account)
 
 
 async def message_rate(connection: Connection, _: BaseRouteHandler) -> None:
-    """Guard routes that start runs: so many a minute for an account, over all workers."""
+    """Guard of routes that start runs."""
     await _rate_limits(connection).count_message(connection.user.account)
 
 
 def client_address(connection: Connection) -> str:
-    """Return where a call comes from; of IPv6, the network that one household or machine has."""
+    """Return the client's IP address. For IPv6, return its /64 network, because one client can use all of it."""
     host = connection.client.host if connection.client else ""
     try:
         known = ip_address(host)
@@ -109,4 +108,4 @@ def _rate_limits(connection: Connection) -> RateLimits:
 
 def _raise_if_limited(wait: float | None, message: str) -> None:
     if wait is not None:
-        raise RateLimited(f"{message} at once: try again in {ceil(wait)} s.", retry_after=wait)
+        raise RateLimited(f"{message}. Try again in {ceil(wait)} s.", retry_after=wait)

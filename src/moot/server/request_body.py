@@ -1,4 +1,4 @@
-"""Reading what a request brings: JSON that says it is JSON, with nothing in it that no database keeps."""
+"""Request bodies: read timeout, JSON parsing, and removal of NUL characters, which PostgreSQL cannot store."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ BODY_SECONDS = 30.0
 
 @asynccontextmanager
 async def limit_body_time(seconds: float) -> AsyncIterator[None]:
-    """Say it where a body does not come in time, or not to its end."""
+    """Raise `ClientException` with status 408 after the timeout, and 400 if the client disconnects."""
     try:
         async with asyncio.timeout(seconds):
             yield
@@ -27,9 +27,9 @@ async def limit_body_time(seconds: float) -> AsyncIterator[None]:
         raise ClientException(
             f"The body did not come within {seconds:g} seconds.",
             status_code=HTTP_408_REQUEST_TIMEOUT,
-            headers={"Connection": "close"},  # the rest of it is not waited for
+            headers={"Connection": "close"},  # do not read the rest of the body
         ) from error
-    except InternalServerException as error:  # how Litestar says that whoever sends has left
+    except InternalServerException as error:  # raised by Litestar when the client disconnects
         raise ClientException("The body was cut off.") from error
 
 
@@ -39,7 +39,7 @@ class JsonRequest(Request[Any, Any, Any]):
             return await super().body()
 
     async def json(self) -> Any:
-        """Decode the body; text loses its NUL characters, wherever it is."""
+        """Remove NUL characters from all strings. Raises `UsageError` if the body is not valid JSON."""
         if self.content_type[0] != "application/json":
             raise ClientException(
                 "Send the body as JSON, with the header Content-Type: application/json.",
@@ -69,8 +69,8 @@ def strip_nul(value: Any) -> Any:
 
 
 async def reject_nul(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
-    """Guard every route: no database looks for a NUL character, and nothing has one in its name."""
+    """Guard of every route: a database query with a NUL character would fail."""
     if "\0" in connection.scope["path"]:
-        raise NotFound("Nothing is here: an id has no NUL character.")
+        raise NotFound("Not found. An id cannot contain a NUL character.")
     if b"%00" in connection.scope["query_string"]:
-        raise UsageError("The query has a NUL character in it: leave it out.")
+        raise UsageError("The query string contains a NUL character. Remove it.")

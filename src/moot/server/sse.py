@@ -1,4 +1,4 @@
-"""Server-sent events as plain ASGI: frames come ready made, and a reader that does not read is cut off."""
+"""Server-sent events over plain ASGI. A client that does not read its stream is disconnected."""
 
 import asyncio
 import logging
@@ -26,8 +26,8 @@ SSE_HEADERS = [
 ]
 HEARTBEAT_SECONDS = 15.0
 STUCK_SECONDS = 30.0
-STUCK_CHECKS = 10  # at a reader until it counts as stuck
-MAX_WRITE_BYTES = 64 * 1024  # bytes, and the frame that goes past them
+STUCK_CHECKS = 10  # per STUCK_SECONDS
+MAX_WRITE_BYTES = 64 * 1024  # per write; the last frame may exceed it
 HEARTBEAT = b": still here\n\n"
 END_OF_BODY: HTTPResponseBodyEvent = {"type": "http.response.body", "body": b"", "more_body": False}
 
@@ -36,23 +36,23 @@ log = logging.getLogger(__name__)
 
 
 class SseConnection:
-    """One open stream. It is ended from outside by cancelling its task; `parting` is what it is told then."""
+    """One open event stream. Cancelling `task` closes it; the client then receives `closing_frame`."""
 
     def __init__(self, frames: Frames, caller: Caller, opening_frame: bytes, closing_frame: bytes) -> None:
         self.caller = caller
         self.opening_frame = opening_frame
         self.closing_frame = closing_frame
         self.task: asyncio.Task[None] | None = None
-        self.sending_since: float | None = None  # None while there is nothing to send
+        self.sending_since: float | None = None  # start of the pending write; None if there is none
         self._frames = frames
 
     async def send_frames(self, send: Send) -> None:
-        sent = time.monotonic()
+        last_sent = time.monotonic()
         async with aclosing(self._frames) as frames:
-            async for some in frames:
-                for piece in _write_batches(some) if some else _heartbeat_if_due(sent):
-                    self.sending_since = sent = time.monotonic()
-                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            async for batch in frames:  # an empty batch means that the stream is idle
+                for body in _write_batches(batch) if batch else _heartbeat_if_due(last_sent):
+                    self.sending_since = last_sent = time.monotonic()
+                    await send({"type": "http.response.body", "body": body, "more_body": True})
                     self.sending_since = None
 
     def cancel_stream(self) -> None:
@@ -61,7 +61,7 @@ class SseConnection:
 
 
 class SseConnections:
-    """All open streams of this process."""
+    """All open event streams of this process."""
 
     def __init__(self, revocations: Revocations, stuck_seconds: float = STUCK_SECONDS) -> None:
         self._connections: set[SseConnection] = set()
@@ -77,51 +77,48 @@ class SseConnections:
         return SseResponse(self, SseConnection(frames, caller, opening_frame, closing_frame))
 
     def close_all(self) -> None:
-        for reader in tuple(self._connections):
-            reader.cancel_stream()
+        for connection in tuple(self._connections):
+            connection.cancel_stream()
 
     async def close_stuck_connections(self) -> None:
-        """Cut off readers that take nothing; they may come back at their number."""
+        """Runs forever. Cancels streams whose write is blocked too long; a client can resume by event number."""
         while True:
             await asyncio.sleep(self._stuck_seconds / STUCK_CHECKS)
-            late = time.monotonic() - self._stuck_seconds
-            for reader in tuple(self._connections):
-                if reader.sending_since is not None and reader.sending_since < late:
-                    reader.cancel_stream()
+            deadline = time.monotonic() - self._stuck_seconds
+            for connection in tuple(self._connections):
+                if connection.sending_since is not None and connection.sending_since < deadline:
+                    connection.cancel_stream()
 
-    async def serve_connection(
-        self, connection: SseConnection, scope: Scope, receive: Receive, send: Send
-    ) -> None:
+    async def serve_connection(self, connection: SseConnection, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": SSE_HEADERS})
-        await send(
-            {"type": "http.response.body", "body": connection.opening_frame or HEARTBEAT, "more_body": True}
-        )
+        await send({"type": "http.response.body", "body": connection.opening_frame or HEARTBEAT, "more_body": True})
         connection.task = asyncio.create_task(connection.send_frames(send))
-        leaving = asyncio.create_task(_wait_for_disconnect(receive))
+        disconnect_task = asyncio.create_task(_wait_for_disconnect(receive))
         self._connections.add(connection)
         try:
             with self._revocations.watch_credential(connection.caller, connection.cancel_stream):
-                await asyncio.wait({connection.task, leaving}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({connection.task, disconnect_task}, return_when=asyncio.FIRST_COMPLETED)
+            # A blocked client cannot receive the end of the body: abort the transport, then wait for uvicorn's
+            # disconnect message.
             if (
-                not leaving.done()
+                not disconnect_task.done()
                 and not await self._close_gracefully(connection, send)
                 and abort_connection(scope)
             ):
-                await leaving
+                await disconnect_task
         finally:
             self._connections.discard(connection)
-            await _cancel_tasks(connection.task, leaving)
+            await _cancel_tasks(connection.task, disconnect_task)
 
     async def _close_gracefully(self, connection: SseConnection, send: Send) -> bool:
-        """End a stream in good form, if its reader takes what it is sent."""
+        """End the response body. Return False if the client does not read.
+
+        The closing frame is sent only if the stream was cancelled or failed.
+        """
         if connection.sending_since is None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._stuck_seconds):
-                    if (
-                        connection.closing_frame
-                        and connection.task is not None
-                        and not _is_normal_end(connection.task)
-                    ):
+                    if connection.closing_frame and connection.task is not None and not _is_normal_end(connection.task):
                         await send(
                             {
                                 "type": "http.response.body",
@@ -135,7 +132,7 @@ class SseConnections:
 
 
 class SseResponse(Response[str]):
-    """What a handler returns to answer with a stream."""
+    """Return value of a handler that responds with an event stream."""
 
     def __init__(self, connections: SseConnections, connection: SseConnection) -> None:
         super().__init__("", media_type=SSE_MEDIA_TYPE)
@@ -154,13 +151,13 @@ def _is_normal_end(task: "asyncio.Task[None]") -> bool:
 
 
 def _write_batches(frames: Sequence[bytes]) -> Iterator[bytes]:
-    """Join frames to what is sent at once: whoever does not read keeps no more than that waiting."""
+    """Join frames into writes of limited size, which bounds the buffer of a client that does not read."""
     start = size = 0
-    for place, frame in enumerate(frames, 1):
+    for index, frame in enumerate(frames, 1):
         size += len(frame)
-        if size >= MAX_WRITE_BYTES or place == len(frames):
-            yield b"".join(frames[start:place])
-            start, size = place, 0
+        if size >= MAX_WRITE_BYTES or index == len(frames):
+            yield b"".join(frames[start:index])
+            start, size = index, 0
 
 
 def _heartbeat_if_due(last_sent: float) -> Iterator[bytes]:
@@ -174,36 +171,37 @@ async def _wait_for_disconnect(receive: Receive) -> None:
 
 
 async def _cancel_tasks(*tasks: "asyncio.Task[None]") -> None:
-    """End tasks; what went wrong in one is told, unless it is that the database was away."""
+    """Cancel tasks and log their exceptions, except `DatabaseUnavailable`."""
     for task in tasks:
         task.cancel()
     for outcome in await asyncio.gather(*tasks, return_exceptions=True):
         if isinstance(outcome, Exception) and not isinstance(outcome, DatabaseUnavailable):
-            log.error("a stream failed", exc_info=outcome)
+            log.error("event stream failed", exc_info=outcome)
 
 
 IDLE_POLL_SECONDS = 5.0
 
 
 async def start_event_stream(events: AsyncGenerator[Struct, None]) -> Frames:
-    """Wait for the first event, before which work may still be refused; then it is a stream."""
+    """Wait for the first event, so that an earlier exception becomes an error response instead of a stream."""
     return _event_frames(await anext(events), events)
 
 
 async def _event_frames(first: Struct, events: AsyncGenerator[Struct, None]) -> Frames:
-    """Yield events as they are sent; an empty list is: still here."""
+    """Yield one frame per event, and an empty list after each `IDLE_POLL_SECONDS` without one."""
     async with aclosing(events):
         event: Struct | None = first
         while event is not None:
             yield [_event_frame(event)]
-            coming = asyncio.ensure_future(anext(events, None))
+            # `wait` does not cancel the pending `anext` on timeout; cancelling would close the generator.
+            next_event = asyncio.ensure_future(anext(events, None))
             try:
-                while not (await asyncio.wait({coming}, timeout=IDLE_POLL_SECONDS))[0]:
+                while not (await asyncio.wait({next_event}, timeout=IDLE_POLL_SECONDS))[0]:
                     yield []
-                event = coming.result()
+                event = next_event.result()
             finally:
-                coming.cancel()
-                await asyncio.gather(coming, return_exceptions=True)
+                next_event.cancel()
+                await asyncio.gather(next_event, return_exceptions=True)
 
 
 def _event_frame(event: Struct) -> bytes:

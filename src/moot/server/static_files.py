@@ -1,4 +1,4 @@
-"""Serves the built page from memory."""
+"""Serves the built web page from memory, with caching and security headers."""
 
 import asyncio
 import gzip
@@ -15,12 +15,12 @@ from moot import __file__ as package
 
 STATIC_DIR = Path(package).parent / "static"
 INDEX_FILE = "index.html"
-ASSETS_DIR = "assets"  # the folder of files whose names tell what is in them
+ASSETS_DIR = "assets"  # file names in it contain a content hash
 
 CACHE_IMMUTABLE = "public, max-age=31536000, immutable"
 CACHE_REVALIDATE = "no-cache"
 
-# Not the machine's own table: some of them call a script plain text, and then no browser runs it.
+# Python's `mimetypes` reads the system's table, which may map .js to text/plain; browsers reject such scripts.
 FILE_MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -36,7 +36,7 @@ FILE_MEDIA_TYPES = {
     ".woff2": "font/woff2",
 }
 DEFAULT_MEDIA_TYPE = "application/octet-stream"
-GZIP_LEVEL = 6  # more of it takes twice as long and saves next to nothing
+GZIP_LEVEL = 6  # higher levels take twice as long and save almost no bytes
 
 
 class StaticFile:
@@ -48,14 +48,14 @@ class StaticFile:
         self._gzip_bytes: bytes | None = None
 
     async def gzip_content(self) -> bytes:
-        """Return the content as gzip. It is made when it is first asked for, aside, since that takes a moment."""
+        """Compress in a thread at the first request, then cache the result."""
         if self._gzip_bytes is None:
             self._gzip_bytes = await asyncio.to_thread(gzip.compress, self.content, GZIP_LEVEL, mtime=0)
         return self._gzip_bytes
 
 
 def read_static_files(folder: Path) -> dict[str, StaticFile]:
-    """Return all files of a folder by the paths under which they are asked for; none where there is no folder."""
+    """Return all files by URL path, relative to the folder. Empty if the folder does not exist."""
     paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     return {name: StaticFile(name, path.read_bytes()) for name, path in paths.items()}
 
@@ -75,13 +75,13 @@ SECURITY_HEADERS = {
 }
 NOT_BUILT_MESSAGE = (
     "The page was not built. Run `uv run python web/build.py ci` and `uv run python web/build.py run build`, then start `moot serve` again. "
-    "The API is there: /api/openapi.json describes it.\n"
+    "The API works without it: see /api/openapi.json.\n"
 )
 ZERO_QUALITY = re.compile(r"\s*q=0(\.0*)?")
 
 
 class StaticFilesApp:
-    """An ASGI app around another, which has all that is not of the page. Nobody needs to log in for the page itself."""
+    """ASGI middleware that serves the page without authentication, and passes all other requests on."""
 
     def __init__(self, app: Litestar, files: Mapping[str, StaticFile]) -> None:
         self._app = app
@@ -97,16 +97,14 @@ class StaticFilesApp:
             await _send_file(scope, send, file)
 
     def _match_file_name(self, scope: HTTPScope) -> str | None:
-        """Tell which file is meant; None is none of ours."""
+        """Return None if the request is not for the page. Client-side routes map to `index.html`."""
         name = scope["path"].removeprefix("/")
         if scope["method"] not in {"GET", "HEAD"}:
             return None
         if not name or name in self._files:
             return name or INDEX_FILE
         return (
-            INDEX_FILE
-            if _first_segment(scope["path"]) not in self._excluded_prefixes and _is_document(scope)
-            else None
+            INDEX_FILE if _first_segment(scope["path"]) not in self._excluded_prefixes and _is_document(scope) else None
         )
 
 
@@ -115,9 +113,9 @@ def _first_segment(path: str) -> str:
 
 
 def _is_document(scope: HTTPScope) -> bool:
-    """Tell whether somebody opens it in a browser. Those that do not say so ask for HTML, and programs do not."""
-    opens = _header_value(scope, b"sec-fetch-dest")
-    return opens == "document" if opens else "text/html" in _header_value(scope, b"accept")
+    """True if a browser opens the URL as a page. Old browsers send no `Sec-Fetch-Dest`, but accept HTML."""
+    destination = _header_value(scope, b"sec-fetch-dest")
+    return destination == "document" if destination else "text/html" in _header_value(scope, b"accept")
 
 
 async def _send_file(scope: HTTPScope, send: Send, file: StaticFile) -> None:
@@ -138,21 +136,19 @@ async def _send_text(scope: HTTPScope, send: Send, text: str) -> None:
     await _send_response(scope, send, 503, headers, text.encode())
 
 
-async def _send_response(
-    scope: HTTPScope, send: Send, status: int, headers: Mapping[str, str], body: bytes
-) -> None:
+async def _send_response(scope: HTTPScope, send: Send, status: int, headers: Mapping[str, str], body: bytes) -> None:
     length = {} if status == 304 else {"content-length": str(len(body))}
-    sent = [
+    encoded_headers = [
         (name.encode(), value.encode()) for name, value in {**headers, **length, **SECURITY_HEADERS}.items()
     ]
-    await send({"type": "http.response.start", "status": status, "headers": sent})
-    said = b"" if scope["method"] == "HEAD" else body
-    await send({"type": "http.response.body", "body": said, "more_body": False})
+    await send({"type": "http.response.start", "status": status, "headers": encoded_headers})
+    sent_body = b"" if scope["method"] == "HEAD" else body
+    await send({"type": "http.response.body", "body": sent_body, "more_body": False})
 
 
 def _accepts_gzip(scope: HTTPScope) -> bool:
-    wanted = dict(item.partition(";")[::2] for item in _header_list(scope, b"accept-encoding"))
-    return "gzip" in wanted and not ZERO_QUALITY.fullmatch(wanted["gzip"])
+    encodings = dict(item.partition(";")[::2] for item in _header_list(scope, b"accept-encoding"))
+    return "gzip" in encodings and not ZERO_QUALITY.fullmatch(encodings["gzip"])
 
 
 def _header_list(scope: HTTPScope, name: bytes) -> list[str]:

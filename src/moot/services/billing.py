@@ -30,6 +30,8 @@ from moot.types.run_plan import RunPlan
 
 
 class AccountBudgetGuard:
+    """Budget check and charges of one account, for runs that are not stored."""
+
     def __init__(self, database: Database, model_tasks: ModelTasks, caller: Caller) -> None:
         self._database = database
         self._model_tasks = model_tasks
@@ -40,7 +42,6 @@ class AccountBudgetGuard:
         return self._model_tasks.within_budget(self._account)
 
     async def record_charges(self, charges: Sequence[Charge]) -> None:
-        """Write down what a turn cost as soon as it is known."""
         await retry_while_unavailable(lambda: record_charges(self._database, self._payer, *charges))
 
 
@@ -53,13 +54,11 @@ class BudgetGuards:
         return AccountBudgetGuard(self._database, self._model_tasks, caller)
 
 
-SIMULTANEOUS_MODES = frozenset(
-    {"parallel", "debate", "advisors"}
-)  # modes in which all begin at the same time
+SIMULTANEOUS_MODES = frozenset({"parallel", "debate", "advisors"})  # all participants start at once
 
 
 class BudgetService:
-    """`chains` finds who is asked for a tenant's model."""
+    """Forecasts the cost of runs, and reserves it for accounts with a budget."""
 
     def __init__(self, database: Database, budgets: Budgets, resolve_model: ResolveModel) -> None:
         self._discussions = Discussions(database)
@@ -70,59 +69,56 @@ class BudgetService:
     async def forecast_run(
         self, caller: Caller, plan: RunPlan, message: Message | None, discussion: str | None
     ) -> Forecast:
-        """Say what a run of a plan will cost, in a discussion that exists or in a new one."""
+        """Forecast the cost of a run. `discussion` is None if it is not stored yet."""
         earlier = await self._earlier_messages(plan, discussion) if discussion else ()
         models = {who.model for who in plan.responding_participants} | ({plan.clerk} if plan.clerk else set())
-        asked = {model: await self._resolve_first(caller.tenant, model) for model in models}
+        resolved = {model: await self._resolve_first(caller.tenant, model) for model in models}
 
         def price_usage(model: str, usage: Usage) -> float | None:
-            found = asked.get(model)
+            found = resolved.get(model)
             return found.provider.call_cost_usd(found.model, usage) if found else None
 
-        said = [*earlier, message] if message else earlier
-        attached = await self._placeholder_attachments(caller.tenant, said)
-        # In a thread: the list of prices is slow to load.
-        return await asyncio.to_thread(forecast_cost, plan, message, earlier, price_usage, attached)
+        messages = [*earlier, message] if message else earlier
+        attachments = await self._placeholder_attachments(caller.tenant, messages)
+        # In a thread, because loading the price list blocks.
+        return await asyncio.to_thread(forecast_cost, plan, message, earlier, price_usage, attachments)
 
     async def _earlier_messages(self, plan: RunPlan, discussion: str) -> Sequence[Message]:
-        if (then := plan.again) is None:
+        if (target := plan.again) is None:
             return await self._discussions.list_messages(discussion)
-        return await self._discussions.list_messages(discussion, before=then.number, visible_until=then.upto)
+        return await self._discussions.list_messages(discussion, before=target.number, visible_until=target.upto)
 
     async def required_reservation(
         self, caller: Caller, plan: RunPlan, message: Message | None, discussion: str | None
     ) -> float | None:
-        """Say what is to be reserved for a run; None where its payer has no budget."""
+        """Return the amount to reserve in US dollars; None if the account has no budget."""
         if await self._budgets.get_limit(caller.account) is None:
             return None
         cost = (await self.forecast_run(caller, plan, message, discussion)).cost
         if plan.cap is None:
             return cost
         first = (await self.forecast_run(caller, _first_step_plan(plan), message, discussion)).cost
-        return min(cost, max(first, plan.cap))  # what begins is asked, however small the cap
+        return min(cost, max(first, plan.cap))  # the first step runs even if it costs more than the cap
 
     async def reserve_cost(
         self, connection: AsyncConnection, caller: Caller, run: str, amount_usd: float | None
     ) -> None:
-        """Reserve what is due for a run, or refuse it."""
+        """Reserve within the transaction of `connection`. Raises OverBudget. None reserves nothing."""
         if amount_usd is not None:
             await self._budgets.reserve_cost(connection, caller.account, run, amount_usd)
 
-    async def _placeholder_attachments(
-        self, tenant: str, messages: Sequence[Message]
-    ) -> AttachmentsByMessage:
-        """Stand something of their size in for the files that came with messages: text is read in full."""
-        came = {message.id: message.files for message in messages if message.files}
-        known = (
-            await self._files.find_files(tenant, [id for ids in came.values() for id in ids]) if came else {}
-        )
+    async def _placeholder_attachments(self, tenant: str, messages: Sequence[Message]) -> AttachmentsByMessage:
+        """Build attachments from the stored sizes, so that the forecast does not load file content."""
+        ids_by_message = {message.id: message.files for message in messages if message.files}
+        all_ids = [id for ids in ids_by_message.values() for id in ids]
+        known = await self._files.find_files(tenant, all_ids) if all_ids else {}
         return {
             message: tuple(_placeholder_file(known[id]) for id in ids if id in known)
-            for message, ids in came.items()
+            for message, ids in ids_by_message.items()
         }
 
     async def _resolve_first(self, tenant: str, model: str) -> ResolvedModel | None:
-        """Find who is asked first for a model; nobody, where a key is missing."""
+        """Return the first model of the fallback chain; None if it cannot be resolved, e.g. without a key."""
         try:
             return (await self._resolve_model(tenant, model))[0]
         except UsageError:
@@ -130,7 +126,7 @@ class BudgetService:
 
 
 def _first_step_plan(plan: RunPlan) -> RunPlan:
-    """Make the plan of what is asked first, whatever it costs."""
+    """Return the part of a plan that runs before the cap is checked."""
     if plan.mode == "advisors":
         return replace(plan, advisors=replace(plan.advisors, cross_talk=False, synthesis=False))
     return replace(plan, mode="parallel" if plan.mode in SIMULTANEOUS_MODES else "single")

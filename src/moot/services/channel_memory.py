@@ -1,4 +1,7 @@
-"""Remembering what was said in channels: in the prompts of the next run there, and summed up after it, by a clerk."""
+"""Channel memory: adds earlier messages of a Discord channel to the prompts of its next run.
+
+After a run, the task model summarizes expired messages.
+"""
 
 import logging
 import time
@@ -32,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 class ChannelMemory:
-    """Nothing depends on it: where a clerk is missing or fails, what fell out is cut instead of summed up."""
+    """Memory of channels. If the task model is missing or fails, old messages are truncated."""
 
     def __init__(self, database: Database, resolve_model: ResolveModel, model_tasks: ModelTasks) -> None:
         self._memories = ChannelMemories(database)
@@ -47,42 +50,42 @@ class ChannelMemory:
         channel: str | None = None,
         author: str | None = None,
     ) -> RunPlan:
-        """Let everybody at the table know what was said where the discussion is led; `author` speaks there now."""
+        """Return the plan unchanged if the discussion has no channel. `author` is the current user's name."""
         id = channel or await self._memories.find_channel(tenant, discussion)
         if id is None:
             return plan
         now = time.time()
-        said = await self._memories.channel_messages(tenant, id, now - SUMMARY_LIFETIME_SECONDS)
+        channel_messages = await self._memories.channel_messages(tenant, id, now - SUMMARY_LIFETIME_SECONDS)
         summaries = await self._memories.memory_summaries(id)
-        words = [one.message for one in said]
+        messages = [one.message for one in channel_messages]
         memories = {
-            who.id: render_memory(memory_entries(words, who.id), summaries.get(who.id), discussion, now)
+            who.id: render_memory(memory_entries(messages, who.id), summaries.get(who.id), discussion, now)
             for who in plan.participants
         }
         return replace(
             plan,
             channel=id,
-            people=_channel_people(said, author),
+            people=_channel_people(channel_messages, author),
             memories={who: text for who, text in memories.items() if text},
         )
 
     async def summarize_after_run(self, lease: RunLease) -> None:
-        """Sum up what fell out of the memories of those who were at the table of a run that is over."""
+        """Store new summaries for the participants of a completed run. Retries while the database is unavailable."""
         id = lease.plan.channel
         if id is None:
             return
         now = time.time()
-        said = await retry_while_unavailable(
+        channel_messages = await retry_while_unavailable(
             lambda: self._memories.channel_messages(lease.tenant, id, now - SUMMARY_LIFETIME_SECONDS)
         )
         summaries = await retry_while_unavailable(lambda: self._memories.memory_summaries(id))
-        words = [one.message for one in said]
-        made: dict[object, str] = {}  # who forgets the same has it summed up once
+        messages = [one.message for one in channel_messages]
+        cache: dict[object, str] = {}  # summaries by request: participants often have the same one
         for who in lease.plan.participants:
             last = summaries.get(who.id)
-            fallen = entries_to_summarize(memory_entries(words, who.id), last, now)
-            if fallen:
-                await self._store_summary(lease, who.id, valid_summary(last, now), fallen, made)
+            expired = entries_to_summarize(memory_entries(messages, who.id), last, now)
+            if expired:
+                await self._store_summary(lease, who.id, valid_summary(last, now), expired, cache)
 
     async def _store_summary(
         self,
@@ -92,10 +95,10 @@ class ChannelMemory:
         expired: Sequence[MemoryEntry],
         cache: dict[object, str],
     ) -> None:
-        same = memory_summary_request(previous, expired).messages
-        if same not in cache:
-            cache[same] = await self._write_summary(lease, previous, expired)
-        new = make_memory_summary(cache[same], previous, expired, time.time())
+        key = memory_summary_request(previous, expired).messages
+        if key not in cache:
+            cache[key] = await self._write_summary(lease, previous, expired)
+        new = make_memory_summary(cache[key], previous, expired, time.time())
         await retry_while_unavailable(
             lambda: self._memories.save_memory_summary(lease.plan.channel or "", participant, new)
         )
@@ -103,24 +106,24 @@ class ChannelMemory:
     async def _write_summary(
         self, lease: RunLease, previous: MemorySummary | None, expired: Sequence[MemoryEntry]
     ) -> str:
-        clerk = lease.plan.clerk
-        if clerk is None:
+        task_model = lease.plan.clerk
+        if task_model is None:
             return summarize_without_model(previous, expired)
         payer = Payer(tenant=lease.tenant, account=lease.account, discussion=lease.discussion, run=lease.run)
         try:
-            chain = await self._resolve_model(lease.tenant, clerk)
+            chain = await self._resolve_model(lease.tenant, task_model)
             async with self._model_tasks.within_budget(lease.account) if lease.account else nullcontext():
                 ended = await self._model_tasks.stream_text_task(
                     payer, "memory", chain, memory_summary_request(previous, expired)
                 )
-        except MootError as error:  # such as a missing key, or an empty purse
-            log.warning("what fell out of a memory is cut", extra={"run": lease.run, "reason": str(error)})
+        except MootError as error:  # e.g. a missing key, or a spent budget
+            log.warning("channel memory: summary failed; truncating", extra={"run": lease.run, "reason": str(error)})
             return summarize_without_model(previous, expired)
-        words = ended.message.text.strip() if ended.status == "completed" else ""
-        return words or summarize_without_model(previous, expired)
+        text = ended.message.text.strip() if ended.status == "completed" else ""
+        return text or summarize_without_model(previous, expired)
 
 
 def _channel_people(messages: Sequence[ChannelMessage], author: str | None) -> tuple[str, ...]:
-    """Name those who spoke; what is written in a channel begins with the name of who wrote it."""
+    """Return the names of users. Messages from a channel have the format `name: text`."""
     names = [one.message.content.partition(": ")[0] for one in messages if one.from_channel]
     return tuple(dict.fromkeys(filter(None, [*names, author])))

@@ -1,4 +1,7 @@
-"""Pictures of whiteboards, painted in a process of its own: painting holds the interpreter, and everybody would wait."""
+"""Whiteboard images, rendered in a separate process.
+
+Rendering holds the interpreter lock, so in the server process it would block all requests.
+"""
 
 import asyncio
 import multiprocessing
@@ -18,7 +21,7 @@ MAX_WAITING = 20
 
 
 class ImageRenderer:
-    """One process paints for all, one picture after the other; it begins with the first one."""
+    """Renders one image at a time in one process, which starts with the first image."""
 
     def __init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None
@@ -26,11 +29,12 @@ class ImageRenderer:
         self._waiting = 0
 
     async def render_png(self, board: Board, height: float = CANVAS_HEIGHT) -> bytes:
-        """Paint a board, or what is above a height; a painter that was killed is replaced once."""
+        """Render a board as PNG, cut at `height`. Retries once if the process was killed.
+
+        Raises RateLimited if too many requests wait, and UsageError on a timeout.
+        """
         if self._waiting >= MAX_WAITING:
-            raise RateLimited(
-                "Too many whiteboards are being painted: try again in a moment.", retry_after=1.0
-            )
+            raise RateLimited("Too many whiteboard images are in the queue. Try again in a moment.", retry_after=1.0)
         self._waiting += 1
         try:
             async with self._lock:
@@ -57,11 +61,11 @@ class ImageRenderer:
         except TimeoutError:
             self._kill_pool(self._pool)
             raise UsageError(
-                f"It is not painted within {RENDER_TIMEOUT_SECONDS:g} s: take formulas off the board."
+                f"Rendering timed out after {RENDER_TIMEOUT_SECONDS:g} s. Remove formulas from the whiteboard."
             ) from None
 
     def _kill_pool(self, pool: ProcessPoolExecutor) -> None:
-        """End a painter that would go on with what nobody waits for; the next picture gets another one."""
+        """Kill a process that timed out: a running task of a pool cannot be cancelled."""
         self._pool = None
         for process in multiprocessing.active_children():
             if process.pid in pool._processes:  # noqa: SLF001 - there is no public way
@@ -69,7 +73,7 @@ class ImageRenderer:
 
 
 def _init_worker() -> None:
-    """Leave it to the server to end: Ctrl-C is sent to both. With a server that was killed its painter ends too."""
+    """Ignore Ctrl-C, which the terminal sends to both processes, and exit when the server process does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""Knowledge: what a model finds worth keeping in a discussion, and what recurs in a project."""
+"""Knowledge service: exports insights from a discussion, and finds patterns in a project."""
 
 import asyncio
 import time
@@ -34,12 +34,12 @@ from moot.types.knowledge import (
 from moot.types.primitives import new_id
 from moot.types.requests import ModelRequest, user_message
 
-MAX_DISCUSSIONS = 100  # the newest of a project that are looked over
+MAX_DISCUSSIONS = 100  # newest discussions and insights of a project that a consolidation reads
 MAX_INSIGHTS = 400
 
 
 class ExportResult(Struct, frozen=True, kw_only=True):
-    """What was found in a discussion, by which model, and what that took."""
+    """Insights of a discussion, and the cost of the model request."""
 
     discussion: str
     summary: str
@@ -47,7 +47,7 @@ class ExportResult(Struct, frozen=True, kw_only=True):
     insights: tuple[Insight, ...]
     model: str
     usage: Usage
-    cost: float | None
+    cost: float | None  # US dollars; None if the price is unknown
 
 
 class ConsolidationResult(Struct, frozen=True, kw_only=True):
@@ -57,15 +57,11 @@ class ConsolidationResult(Struct, frozen=True, kw_only=True):
 
 
 class ProjectPatterns(Struct, frozen=True, kw_only=True):
-    """`completed` is the consolidation that counts, `newest` the last attempt, whatever became of it."""
-
-    completed: Consolidation | None
-    newest: Consolidation | None
+    completed: Consolidation | None  # the newest completed one, whose patterns are in use
+    newest: Consolidation | None  # the last attempt, with any status
 
 
 class KnowledgeService:
-    """`chains` finds who is asked for a tenant's model."""
-
     def __init__(
         self,
         database: Database,
@@ -82,37 +78,33 @@ class KnowledgeService:
         self._model_tasks = model_tasks
 
     async def export_insights(self, caller: Caller, id: str, model: str | None = None) -> ExportResult:
-        """Let a model write down what a discussion came to; an earlier export is replaced."""
+        """Extract insights with a model. Replaces an earlier export. Raises Conflict without messages."""
         tenant = caller.tenant
         discussion = await self._discussions.get_discussion(tenant, id)
         messages = await self._discussions.list_messages(id, include_hidden=False)
         chain = await self._resolve_model(tenant, model or _default_model(discussion))
         material = transcript_material(messages, await asyncio.to_thread(max_prompt_chars, chain))
         if not material.sources:
-            raise Conflict("Nothing was said in this discussion yet: there is nothing to export.")
+            raise Conflict("This discussion has no messages to export. Send a message first.")
         payer = Payer(tenant=tenant, account=caller.account, discussion=id)
-        asking = _task_request("export", material.text)
+        request = _task_request("export", material.text)
         async with self._model_tasks.within_budget(caller.account):
-            answer = await self._model_tasks.run_structured_task(
-                payer, "export", chain, asking, ExtractedKnowledge
-            )
+            answer = await self._model_tasks.run_structured_task(payer, "export", chain, request, ExtractedKnowledge)
         export = answer.unwrap()
-        found = _build_insights(export.insights, material.sources)
-        kept = await self._insights.save_export(tenant, id, export.summary, export.usefulness, found)
+        insights = _build_insights(export.insights, material.sources)
+        stored = await self._insights.save_export(tenant, id, export.summary, export.usefulness, insights)
         return ExportResult(
             discussion=id,
             summary=export.summary,
             usefulness=export.usefulness,
-            insights=kept,
+            insights=stored,
             model=answer.model,
             usage=answer.usage,
             cost=answer.cost,
         )
 
-    async def consolidate_patterns(
-        self, caller: Caller, project: str, model: str | None = None
-    ) -> ConsolidationResult:
-        """Let a model look for patterns in a project; they count once it is through."""
+    async def consolidate_patterns(self, caller: Caller, project: str, model: str | None = None) -> ConsolidationResult:
+        """Find patterns with a model. The earlier patterns stay in use until this consolidation completes."""
         tenant = caller.tenant
         await self._projects.get_project(tenant, project)
         discussions = (
@@ -120,36 +112,32 @@ class KnowledgeService:
         ).discussions
         insights = (await self._insights.project_insights(tenant, project, limit=MAX_INSIGHTS)).insights
         if not insights and not any(one.summary for one in discussions):
-            raise Conflict("Nothing is known of this project yet: export one of its discussions first.")
+            raise Conflict("This project has no insights. Export one of its discussions first.")
         if model is None and not discussions:
-            raise UsageError("model: this project has no discussion to take a model from: name one.")
+            raise UsageError("model: this project has no discussion to take the default from. Name a model.")
         chain = await self._resolve_model(tenant, model or _default_model(discussions[0]))
         payer = Payer(tenant=tenant, account=caller.account)
         async with self._model_tasks.within_budget(caller.account):
             started = await self._consolidations.start_consolidation(tenant, project, chain[0].name)
             async with self._mark_failed_on_error(tenant, started):
-                material = project_material(
-                    discussions, insights, await asyncio.to_thread(max_prompt_chars, chain)
-                )
-                asking = _task_request("consolidate", material)
+                material = project_material(discussions, insights, await asyncio.to_thread(max_prompt_chars, chain))
+                request = _task_request("consolidate", material)
                 answer = await self._model_tasks.run_structured_task(
-                    payer, "consolidation", chain, asking, ExtractedPatterns
+                    payer, "consolidation", chain, request, ExtractedPatterns
                 )
                 patterns = answer.unwrap().patterns
-                done = await self._consolidations.complete_consolidation(
-                    tenant, started, answer.model, patterns
-                )
+                done = await self._consolidations.complete_consolidation(tenant, started, answer.model, patterns)
         return ConsolidationResult(consolidation=done, usage=answer.usage, cost=answer.cost)
 
     @asynccontextmanager
     async def _mark_failed_on_error(self, tenant: str, consolidation: Consolidation) -> AsyncIterator[None]:
-        """Leave no consolidation running that nobody works on any more."""
+        """Mark the consolidation as failed on any error, also on cancellation."""
         try:
             yield
         except BaseException as error:
-            with suppress(
-                NotFound, DatabaseUnavailable
-            ):  # the project is gone, and it too; or it will look left
+            # NotFound: it was deleted with its project. If the database is unavailable, the row keeps its status
+            # and counts as abandoned after a timeout.
+            with suppress(NotFound, DatabaseUnavailable):
                 await self._consolidations.fail_consolidation(tenant, consolidation, _failure_reason(error))
             raise
 
@@ -161,7 +149,7 @@ class KnowledgeService:
         )
 
     async def search_insights(self, tenant: str, project: str, query: str, limit: int) -> tuple[Insight, ...]:
-        """Find insights of a project, the best first."""
+        """Return the best matches first."""
         await self._projects.get_project(tenant, project)
         return await self._insight_search.search_insights(tenant, project, query, limit)
 
@@ -171,8 +159,8 @@ def _failure_reason(error: BaseException) -> str:
         case MootError():
             return str(error)
         case asyncio.CancelledError():
-            return "Whoever waited for it left before it was done: start it again."
-    return f"A mistake in Moot itself ended it ({type(error).__name__}): start it again."
+            return "The request was cancelled before the consolidation completed. Start it again."
+    return f"An internal error ended the consolidation ({type(error).__name__}). Start it again."
 
 
 def _default_model(discussion: Discussion) -> str:
@@ -184,12 +172,12 @@ def _task_request(prompt: str, material: str) -> ModelRequest:
 
 
 def _build_insights(found_insights: Sequence[ExtractedInsight], sources: Mapping[str, str]) -> list[Insight]:
-    """Give ids to what was found, and put ids in the place of labels and places; what does not exist is dropped."""
+    """Replace message labels and pair indexes by ids. Unknown ones are dropped."""
     ids = [new_id("insight") for _ in found_insights]
     now = time.time()
     return [
         Insight(
-            id=ids[place],
+            id=ids[index],
             discussion="",
             project=None,
             kind=one.kind,
@@ -198,13 +186,11 @@ def _build_insights(found_insights: Sequence[ExtractedInsight], sources: Mapping
             category=one.category,
             suggestion=one.suggestion or None,
             severity=one.severity,
-            paired=_pair_id(one.paired, place, ids),
-            messages=tuple(
-                dict.fromkeys(sources[label] for label in _source_labels(one) if label in sources)
-            ),
+            paired=_pair_id(one.paired, index, ids),
+            messages=tuple(dict.fromkeys(sources[label] for label in _source_labels(one) if label in sources)),
             created_at=now,
         )
-        for place, one in enumerate(found_insights)
+        for index, one in enumerate(found_insights)
     ]
 
 

@@ -1,4 +1,7 @@
-"""Errands: a model is asked for something outside of any run, and whoever wants it is charged for it."""
+"""Model tasks: model calls outside a run, such as titles, exports and evaluations.
+
+Every call is charged to its payer, also if it fails or is cancelled.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
@@ -31,17 +34,21 @@ class ModelTasks:
         self._database = database
         self._model_caller = model_caller
         self._budgets = budgets
+        # Weak values: a lock is removed with its last task.
         self._account_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._tasks: set[asyncio.Task[Any]] = set()
 
     @asynccontextmanager
     async def within_budget(self, account: str) -> AsyncIterator[None]:
-        """Refuse who has nothing left. Who has a budget runs one errand at a time, and so sees what the last one cost."""
+        """Raise OverBudget if the budget is spent.
+
+        An account with a budget runs one task at a time, so that each task sees the charges of the previous one.
+        """
         if await self._budgets.get_limit(account) is None:
             yield
             return
-        turn = self._account_locks.setdefault(account, asyncio.Lock())
-        async with turn:
+        lock = self._account_locks.setdefault(account, asyncio.Lock())
+        async with lock:
             await self._budgets.reject_if_spent(account)
             yield
 
@@ -53,12 +60,15 @@ class ModelTasks:
         request: ModelRequest,
         stop: StopSignal,
     ) -> TurnEnded:
-        """Ask for plain words; who has nothing left is refused, and a stop is how to leave: what was said is paid."""
+        """Complete a request as plain text. Raises OverBudget if the budget is spent.
+
+        Use `stop` to abort the task: cancellation would lose the charge.
+        """
         if payer.account is not None:
             await self._budgets.reject_if_spent(payer.account)
         ended = await self._model_caller.complete_request(chain, request, stop)
-        paid = _charge_for(purpose, ended)
-        await retry_while_unavailable(lambda: record_charges(self._database, payer, paid))
+        charge = _charge_for(purpose, ended)
+        await retry_while_unavailable(lambda: record_charges(self._database, payer, charge))
         return ended
 
     async def run_structured_task(
@@ -70,10 +80,13 @@ class ModelTasks:
         type_: type[T],
         check: Callable[[T], str | None] = accept_any_answer,
     ) -> StructuredResult[T]:
-        """Ask, and charge what that took, whatever came of it; whoever leaves meanwhile pays for what was said."""
+        """Complete a request as `type_`; `check` returns an error message for an invalid value, or None.
+
+        The charge is recorded even if the answer is invalid or the caller is cancelled.
+        """
         stop = StopSignal()
-        asking = structured_completion(self._model_caller, chain, request, type_, check, stop)
-        return await self._run_and_charge(payer, purpose, asking, stop)
+        call = structured_completion(self._model_caller, chain, request, type_, check, stop)
+        return await self._run_and_charge(payer, purpose, call, stop)
 
     async def stream_text_task(
         self,
@@ -83,7 +96,7 @@ class ModelTasks:
         request: ModelRequest,
         emit: Emit = discard_events,
     ) -> TurnEnded:
-        """Ask for plain words, which `emit` hears as they come, and charge them as `ask` does."""
+        """Complete a request as plain text and pass its events to `emit`. Cancellation keeps the charge."""
         stop = StopSignal()
         return await self._run_and_charge(
             payer, purpose, self._model_caller.complete_request(chain, request, stop, emit), stop
@@ -92,22 +105,23 @@ class ModelTasks:
     async def _run_and_charge(
         self, payer: Payer, purpose: CallPurpose, call: Coroutine[None, None, A], stop: StopSignal
     ) -> A:
-        """Wait for an answer and for its payment; leaving stops it, and what was said until then is paid."""
+        """On cancellation, stop the call and wait until its charge is recorded."""
 
         async def charge_when_done() -> A:
             answer = await call
-            due = _charge_for(purpose, answer)
-            await retry_while_unavailable(lambda: record_charges(self._database, payer, due))
+            charge = _charge_for(purpose, answer)
+            await retry_while_unavailable(lambda: record_charges(self._database, payer, charge))
             return answer
 
-        doing = asyncio.create_task(charge_when_done())
-        self._tasks.add(doing)
-        doing.add_done_callback(self._tasks.discard)
+        # A separate task: the provider bills the tokens of a cancelled request too, so the charge must be stored.
+        task = asyncio.create_task(charge_when_done())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         try:
-            return await asyncio.shield(doing)
+            return await asyncio.shield(task)
         except asyncio.CancelledError:
             stop.request_stop()
-            await asyncio.wait({doing})
+            await asyncio.wait({task})
             raise
 
 

@@ -1,4 +1,4 @@
-"""Who is to sit at a table: from what somebody asked for to participants with names and ids of their own."""
+"""Participant resolver: validates requested participants, and gives them names and ids."""
 
 from collections.abc import Container, Iterator, Sequence
 from itertools import count
@@ -10,8 +10,7 @@ from moot.engine.tools.catalog import ToolCatalog
 from moot.providers.registry import Registry
 from moot.store.library.personas import Personas
 from moot.types.errors import FeatureUnavailable, MissingKey, UsageError, prefix_not_found
-from moot.types.modes import LessonRole
-from moot.types.participants import Participant, default_names, participant_id
+from moot.types.participants import LessonRole, Participant, default_names, participant_id
 from moot.types.personas import Colour
 from moot.types.primitives import ModelName, Name
 from moot.types.requests import Effort
@@ -19,30 +18,26 @@ from moot.types.tools import ToolName
 
 
 class ParticipantInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A seat that somebody asks for: a model, and perhaps a persona, a name and how it is to be asked.
+    """Request for a participant: a model, and optionally a persona, a name and model options."""
 
-    `id` is taken so that a participant that was read can be sent back; it always comes of the name.
-    """
-
+    # Ignored, because the id is derived from the name. Accepted, so that clients can send back a response.
     id: Annotated[str, Meta(max_length=60)] | None = None
     model: ModelName
-    persona: Annotated[str, Meta(max_length=60)] | None = None
-    name: Name | None = None
+    persona: Annotated[str, Meta(max_length=60)] | None = None  # id
+    name: Name | None = None  # None: the name of the persona, or a default name
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     max_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     thinking: Effort | None = None
-    role: LessonRole | None = None
-    priority: Annotated[int, Meta(ge=-100, le=100)] = 0
-    active: bool = True
+    role: LessonRole | None = None  # in directed mode
+    priority: Annotated[int, Meta(ge=-100, le=100)] = 0  # in directed mode; higher values speak first
+    active: bool = True  # in advisors mode: whether the participant answers
     colour: Colour | None = None
     avatar: Annotated[str, Meta(max_length=200)] | None = None
     tools: Annotated[tuple[ToolName, ...], Meta(max_length=32)] = ()
 
 
 class ParticipantResolver:
-    def __init__(
-        self, registry: Registry, personas: Personas, tool_catalog: ToolCatalog | None = None
-    ) -> None:
+    def __init__(self, registry: Registry, personas: Personas, tool_catalog: ToolCatalog | None = None) -> None:
         self._registry = registry
         self._personas = personas
         self._tool_catalog = tool_catalog
@@ -50,22 +45,25 @@ class ParticipantResolver:
     async def resolve_participants(
         self, tenant: str, specs: Sequence[str | ParticipantInput]
     ) -> tuple[Participant, ...]:
-        """Give everybody a seat. A persona names who plays it; others are Alpha, Beta and so on."""
-        seats: dict[str, Participant] = {}
-        for place, want in enumerate(specs):
-            one = ParticipantInput(model=want) if isinstance(want, str) else want
-            self.check_model(one.model, f"participants[{place}].model")
+        """Keep the order of `specs`. A string is a model name.
+
+        Default names are the persona's name, or Alpha, Beta and so on. Raises UsageError or NotFound.
+        """
+        participants: dict[str, Participant] = {}
+        for index, spec in enumerate(specs):
+            one = ParticipantInput(model=spec) if isinstance(spec, str) else spec
+            self.check_model(one.model, f"participants[{index}].model")
             if self._tool_catalog is not None:
-                await self._tool_catalog.validate_tools(tenant, one.tools, f"participants[{place}].tools")
-            with prefix_not_found(f"participants[{place}].persona"):
-                name = await self._choose_name(tenant, one, seats.keys())
-            if participant_id(name) in seats:
-                raise UsageError(f"participants[{place}].name: {name!r} is taken: choose another name.")
-            seats[participant_id(name)] = _build_participant(one, name)
-        return tuple(seats.values())
+                await self._tool_catalog.validate_tools(tenant, one.tools, f"participants[{index}].tools")
+            with prefix_not_found(f"participants[{index}].persona"):
+                name = await self._choose_name(tenant, one, participants.keys())
+            if participant_id(name) in participants:
+                raise UsageError(f"participants[{index}].name: {name!r} is taken. Choose another name.")
+            participants[participant_id(name)] = _build_participant(one, name)
+        return tuple(participants.values())
 
     def check_model(self, model: str, field: str) -> None:
-        """Refuse a model that nobody offers; one that only lacks a key may get it before it is asked."""
+        """Raise UsageError for an unknown model. A missing key is accepted: it may be set before the request."""
         try:
             self._registry.resolve_model(model)
         except (MissingKey, FeatureUnavailable):

@@ -1,4 +1,4 @@
-"""Perspectives: questions about somebody's situation, and voices proposed for it, told as they are written."""
+"""Persona suggestions: clarifying questions about a situation, and a stream of proposed personas."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -25,18 +25,18 @@ from moot.types.requests import ModelRequest
 
 
 class ClarifyingQuestions(Struct, frozen=True, kw_only=True):
-    """Questions back, and what they took; `cost` is None where nobody knows."""
+    """Questions that a model asks before it proposes personas."""
 
     questions: tuple[str, ...]
     model: str
     usage: Usage
-    cost: float | None
+    cost: float | None  # US dollars; None if the price is unknown
 
 
 class SuggestionsStarted(Struct, frozen=True, kw_only=True, tag_field="type", tag="proposing"):
-    """It begins; `model` is asked."""
+    """First event of the stream."""
 
-    model: str
+    model: str  # first model of the fallback chain
 
 
 class PersonaSuggested(Struct, frozen=True, kw_only=True, tag_field="type", tag="proposal"):
@@ -44,21 +44,21 @@ class PersonaSuggested(Struct, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class SuggestionsEnded(Struct, frozen=True, kw_only=True, tag_field="type", tag="done"):
-    """It is over: what was left out, and what it took. Where the model failed, `message` says what to do."""
+    """Last event of the stream."""
 
-    proposals: int
+    proposals: int  # number of accepted proposals
     dropped: tuple[RejectedProposal, ...]
-    model: str
+    model: str  # the model that answered, which may be a fallback
     usage: Usage
-    cost: float | None
-    message: str = ""
+    cost: float | None  # US dollars; None if the price is unknown
+    message: str = ""  # the error, if there are no usable proposals
 
 
 SuggestionEvent = SuggestionsStarted | PersonaSuggested | SuggestionsEnded
 
 
 class ProposalParser:
-    """Reads proposals out of what a model says, while it does."""
+    """Parses proposals from text deltas and queues them. None in the queue marks its end."""
 
     def __init__(self, choice: ProposalFilter) -> None:
         self.proposals: asyncio.Queue[Proposal | None] = asyncio.Queue()
@@ -70,7 +70,7 @@ class ProposalParser:
             match event:
                 case TextDelta(text=text):
                     self._collect_proposals(self._reader.feed(text))
-                case TurnStarted() | TextRetracted():  # what was said before is void
+                case TurnStarted() | TextRetracted():  # a retry or a retraction: discard the text so far
                     self._reader = JsonArrayParser()
                 case _:
                     pass
@@ -82,7 +82,7 @@ class ProposalParser:
     def _collect_proposals(self, items: Sequence[object]) -> None:
         for one in items:
             if isinstance(one, ObjectItem) and (proposal := self._choice.add_proposal(one.value)) is not None:
-                self.proposals.put_nowait(proposal)  # never more than two of each category wait here
+                self.proposals.put_nowait(proposal)  # bounded: the filter accepts two per category
 
 
 class PersonaSuggestions:
@@ -92,7 +92,6 @@ class PersonaSuggestions:
         self._model_tasks = model_tasks
 
     async def ask_questions(self, caller: Caller, situation: str, model: str) -> ClarifyingQuestions:
-        """Let a model ask back what would change who can help."""
         chain = await self._resolve_model(caller.tenant, model)
         async with self._model_tasks.within_budget(caller.account):
             answer = await self._model_tasks.run_structured_task(
@@ -105,23 +104,27 @@ class PersonaSuggestions:
     async def suggest_personas(
         self, caller: Caller, situation: str, replies: Sequence[SituationAnswer], model: str
     ) -> AsyncGenerator[SuggestionEvent, None]:
-        """Tell proposals as they are written; whatever refuses the work is raised at first."""
+        """Stream proposals as the model writes them.
+
+        Errors that reject the request are raised before the first event. Later ones are in the last event.
+        """
         chain = await self._resolve_model(caller.tenant, model)
         taken = await self._personas.persona_names(caller.tenant)
         choice = ProposalFilter(taken)
-        reading = ProposalParser(choice)
+        parser = ProposalParser(choice)
         async with self._model_tasks.within_budget(caller.account):
             yield SuggestionsStarted(model=chain[0].name)
-            saying = asyncio.create_task(
-                self._run_suggestion(caller, chain, proposals_request(situation, replies, taken), reading)
+            task = asyncio.create_task(
+                self._run_suggestion(caller, chain, proposals_request(situation, replies, taken), parser)
             )
             try:
-                while (proposal := await reading.proposals.get()) is not None:
+                while (proposal := await parser.proposals.get()) is not None:
                     yield PersonaSuggested(proposal=proposal)
-                ended = await saying
+                ended = await task
             finally:
-                saying.cancel()
-                await asyncio.gather(saying, return_exceptions=True)
+                # If the client disconnects, wait for the task: it records the charge before it ends.
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
         yield _final_event(ended, choice)
 
     async def _run_suggestion(
@@ -142,9 +145,7 @@ def _payer_for(caller: Caller) -> Payer:
 def _final_event(turn_ended: TurnEnded, choice: ProposalFilter) -> SuggestionsEnded:
     message = ""
     if turn_ended.status != "completed":
-        message = (
-            turn_ended.fault.message if turn_ended.fault else f"{turn_ended.model} was cut off. Try again."
-        )
+        message = turn_ended.fault.message if turn_ended.fault else f"{turn_ended.model} was cut off. Try again."
     elif not choice.accepted:
         message = f"{turn_ended.model} proposed nothing that can be used. Try again, or choose another model."
     return SuggestionsEnded(

@@ -1,4 +1,7 @@
-"""The request that an answer was made from, made again by the function that made it, from what was there then."""
+"""Prompt replay: rebuilds the model request of a stored answer.
+
+The same builder makes both requests, from the stored plan, view and instruction.
+"""
 
 from collections.abc import Sequence
 
@@ -20,29 +23,25 @@ from moot.types.run_plan import RunPlan
 
 
 class ReplayedPrompt(Struct, frozen=True, kw_only=True):
-    """All that a participant was told before an answer, and in the midst of it, where it called tools."""
+    """Arguments of the request that led to an answer."""
 
     plan: RunPlan
     participant: Participant
     visible_messages: Sequence[Message]
-    instruction: str
+    instruction: str  # at the end of the prompt
     attachments: AttachmentsByMessage
-    answer: Message
+    answer: Message  # with the tool calls of the turn
 
     def build_request(self, persona_prompt: str | None = None) -> ModelRequest:
-        """Write the request as it was, or with another part to play."""
+        """`persona_prompt` replaces the original one; None keeps it."""
         plan = self.plan
         if persona_prompt is not None:
             plan = replace(plan, personas={**plan.personas, self.participant.id: persona_prompt})
-        return build_model_request(
-            plan, self.participant, self.visible_messages, self.instruction, self.attachments
-        )
+        return build_model_request(plan, self.participant, self.visible_messages, self.instruction, self.attachments)
 
     def prompt_pieces(self) -> list[PromptPiece]:
-        """Take the request apart, by the function that puts it together, with what it was asked on with."""
-        first = build_pieces(
-            self.plan, self.participant, self.visible_messages, self.instruction, self.attachments
-        )
+        """Return the parts of the first request, then the tool calls and results of the turn."""
+        first = build_pieces(self.plan, self.participant, self.visible_messages, self.instruction, self.attachments)
         return [*first, *tool_call_pieces(self.answer.content, self.answer.tools or ())]
 
 
@@ -53,9 +52,13 @@ class PromptReplay:
         self._database = database
 
     async def replay_prompt(self, tenant: str, answer: Message, *, only_text: bool = False) -> ReplayedPrompt:
-        """Find what somebody was told before an answer; with `only_text`, files that people could not read come empty."""
+        """Raises NotFound if the message is not a turn of a participant.
+
+        `only_text`: files of other types have an empty body.
+        """
         if answer.participant is None or answer.run is None or answer.view is None:
-            raise NotFound(f"{answer.id!r} is no turn of a participant.")
+            raise NotFound(f"{answer.id!r} is not a turn of a participant.")
+        # A regenerated version has the plan of its own run, e.g. with another model.
         plan = await self._runs.get_plan(await self._discussions.origin_run(answer) or answer.run)
         earlier = await self._discussions.list_messages(
             answer.discussion, before=answer.number, visible_until=answer.upto

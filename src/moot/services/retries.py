@@ -1,4 +1,4 @@
-"""Letting what failed in a run be tried again: within the budget of whoever wants it, and by whom it concerns."""
+"""Retry service: retries failed participants of a run, within the budget of the caller."""
 
 from collections.abc import Callable
 
@@ -18,8 +18,6 @@ from moot.types.run_plan import RunPlan
 
 
 class RetryService:
-    """`start` lets a run be executed in a revision."""
-
     def __init__(
         self,
         database: Database,
@@ -28,7 +26,7 @@ class RetryService:
         budget_service: BudgetService,
         attachments: Attachments,
         context_limits: ContextLimits,
-        start: Callable[[str, int], None],
+        start: Callable[[str, int], None],  # executes a run at a revision
     ) -> None:
         self._runs = Runs(database)
         self._discussions = Discussions(database)
@@ -39,31 +37,31 @@ class RetryService:
         self._context_limits = context_limits
         self._start = start
 
-    async def retry_run(
-        self, caller: Caller, id: str, participant: str | None = None, model: str | None = None
-    ) -> Run:
-        """Let one participant try again, perhaps with another model, or all that failed."""
+    async def retry_run(self, caller: Caller, id: str, participant: str | None = None, model: str | None = None) -> Run:
+        """Retry one participant, optionally with another model. None retries all that failed.
+
+        Raises Conflict if nothing failed, and OverBudget if the budget is too small.
+        """
         self._discussion_service.reject_if_draining()
-        before = await self._runs.get_run(caller.tenant, id)
+        run = await self._runs.get_run(caller.tenant, id)
         plan = await self._runs.get_plan(id)
-        measures = (
-            await self._context_limits.limits_for_models([model], plan.mode) if model is not None else {}
-        )
+        limits = await self._context_limits.limits_for_models([model], plan.mode) if model is not None else {}
         if participant is not None and model is not None:
-            plan = plan.with_model(participant, model, measures)
-            await self._check_files(caller, before, plan)
-        due = await self._budget_service.required_reservation(caller, plan, None, before.discussion)
+            plan = plan.with_model(participant, model, limits)
+            await self._check_files(caller, run, plan)
+        reservation = await self._budget_service.required_reservation(caller, plan, None, run.discussion)
 
+        # Called in the transaction of the retry, so that an account without budget changes nothing.
         async def reserve_budget(connection: AsyncConnection) -> None:
-            await self._budget_service.reserve_cost(connection, caller, id, due)
+            await self._budget_service.reserve_cost(connection, caller, id, reservation)
 
-        again = await self._retries.retry_run(caller.tenant, id, participant, model, reserve_budget, measures)
-        if again.restarts:  # else it is going on, and hears of it itself
-            self._start(id, again.run.revision)
-        return again.run
+        retried = await self._retries.retry_run(caller.tenant, id, participant, model, reserve_budget, limits)
+        if retried.restarts:  # a live run is notified by the database instead
+            self._start(id, retried.run.revision)
+        return retried.run
 
     async def _check_files(self, caller: Caller, run: Run, plan: RunPlan) -> None:
-        """Refuse a model that cannot read what came with the question."""
+        """Raise if the new model cannot read the files of the question."""
         if run.message is not None:
-            asked = await self._discussions.get_message(run.discussion, run.message)
-            await self._attachments.validate_attachments(caller.tenant, asked.files or (), plan)
+            question = await self._discussions.get_message(run.discussion, run.message)
+            await self._attachments.validate_attachments(caller.tenant, question.files or (), plan)

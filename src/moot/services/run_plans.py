@@ -1,4 +1,4 @@
-"""From a discussion as it is set up now to the plan of a run, which nothing changes any more."""
+"""Run planner: builds the immutable plan of a run from the current settings of its discussion."""
 
 from msgspec.structs import replace
 
@@ -6,10 +6,9 @@ from moot.engine.turns.token_estimates import ContextLimits
 from moot.prompts.library import persona_prompt, project_prompt
 from moot.store.library.personas import Personas
 from moot.store.library.projects import Projects
-from moot.types.debate import DebateOptions
 from moot.types.discussions import Discussion
 from moot.types.errors import NotFound, UsageError
-from moot.types.modes import AdvisorOptions, DirectedOptions
+from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions
 from moot.types.participants import Participant
 from moot.types.run_plan import RunPlan
 
@@ -20,10 +19,8 @@ class RunPlanner:
         self._projects = projects
         self._context_limits = context_limits
 
-    async def plan_run(
-        self, tenant: str, discussion: Discussion, to: tuple[str, ...] | None = None
-    ) -> RunPlan:
-        """Look up what the participants are to know. What was deleted since is left out."""
+    async def plan_run(self, tenant: str, discussion: Discussion, to: tuple[str, ...] | None = None) -> RunPlan:
+        """Deleted personas and projects are skipped. Raises UsageError if `to` has an unknown id or is empty."""
         if to is not None:
             _check_addressees(discussion, to)
         participants = tuple(
@@ -47,10 +44,9 @@ class RunPlanner:
         )
 
     async def _persona_prompts(self, tenant: str, participants: tuple[Participant, ...]) -> dict[str, str]:
-        """Find the prompt of the part that each participant plays, if it plays one."""
-        parts = {who.id: who.persona for who in participants if who.persona is not None}
-        prompts = {persona: await self._persona_prompt(tenant, persona) for persona in set(parts.values())}
-        return {who: prompts[persona] for who, persona in parts.items() if prompts[persona]}
+        personas = {who.id: who.persona for who in participants if who.persona is not None}
+        prompts = {id: await self._persona_prompt(tenant, id) for id in set(personas.values())}
+        return {participant: prompts[id] for participant, id in personas.items() if prompts[id]}
 
     async def _persona_prompt(self, tenant: str, persona: str) -> str:
         try:
@@ -69,6 +65,6 @@ class RunPlanner:
 
 def _check_addressees(discussion: Discussion, to: tuple[str, ...]) -> None:
     known = [who.id for who in discussion.participants]
-    strangers = [name for name in to if name not in known]
-    if strangers or not to:
-        raise UsageError(f"to: name some of {', '.join(known)}, or leave it out to speak to all.")
+    unknown = [id for id in to if id not in known]
+    if unknown or not to:
+        raise UsageError(f"to: unknown or missing participant. Use {', '.join(known)}, or omit it to address all.")

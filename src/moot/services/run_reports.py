@@ -1,4 +1,4 @@
-"""How a run stands, put together: its lanes and where they begin, what was found in it, and what it cost."""
+"""Run reports: status, lanes, analysis results and cost of a run."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
@@ -22,35 +22,30 @@ F = TypeVar("F", bound=AnalysisResult)
 
 
 class LaneReport(Lane, frozen=True, kw_only=True):
-    """`anchors` are the ids of the messages that began each stage of this lane."""
-
     name: str
     model: str
-    anchors: dict[str, str]
+    anchors: dict[str, str]  # by stage: id of the message that starts it
 
 
 class RunReport(Run, frozen=True, kw_only=True):
-    """A run with all that is known of it. Only a debate has lanes, and what is found in them; `decisions` are a director's.
-
-    `unproven` counts quotes that are in no answer, and were dropped. `notices` are what was told of it as a whole. `cost` is in US dollars as far as prices are known; `unpriced` counts the calls whose price nobody knows.
-    """
+    """A run with its results. Lanes and their analyses exist only in a debate."""
 
     lanes: tuple[LaneReport, ...]
     summary: DebateSummary | None
     ranking: Ranking | None
     claims: tuple[Claim, ...]
     flips: tuple[PositionChange, ...]
-    unproven: int
-    agreed: Agreed | None
-    decisions: tuple[Decided, ...]
-    notices: tuple[Notice, ...]
+    unproven: int  # quotes that were dropped, because no answer contains them
+    agreed: Agreed | None  # result of the agreement check
+    decisions: tuple[Decided, ...]  # of the director, by turn
+    notices: tuple[Notice, ...]  # about the whole run, not about one participant
     usage: Usage
-    cost: float
-    unpriced: int
+    cost: float  # US dollars, without calls of unknown price
+    unpriced: int  # number of calls of unknown price
 
 
 class LaneThread(Struct, frozen=True, kw_only=True):
-    """One participant's own thread in a run: what it was told, and what it answered."""
+    """Instructions and answers of one participant in a run."""
 
     lane: LaneReport
     messages: tuple[Message, ...]
@@ -66,11 +61,11 @@ class RunReports:
 
     async def get_report(self, tenant: str, id: str) -> RunReport:
         run = await self._runs.get_run(tenant, id)
-        told = await load_results_and_notices(self._database, [id])
-        found = [one for one in told if not isinstance(one, Notice)]
-        ledger = _newest_result(LedgerMade, found)
-        ranking, summary = _newest_result(RankingMade, found), _newest_result(SummaryMade, found)
-        spent = await self._usage_reports.run_spending(id)
+        events = await load_results_and_notices(self._database, [id])
+        results = [one for one in events if not isinstance(one, Notice)]
+        ledger = _newest_result(LedgerMade, results)
+        ranking, summary = _newest_result(RankingMade, results), _newest_result(SummaryMade, results)
+        spending = await self._usage_reports.run_spending(id)
         return RunReport(
             **asdict(run),
             lanes=tuple(await self._lane_reports(run)),
@@ -79,35 +74,35 @@ class RunReports:
             claims=ledger.ledger.claims if ledger else (),
             flips=ledger.ledger.flips if ledger else (),
             unproven=ledger.ledger.unproven if ledger else 0,
-            agreed=_newest_result(Agreed, found),
-            decisions=tuple(sorted((one for one in found if isinstance(one, Decided)), key=_turn_number)),
-            notices=tuple(one for one in told if isinstance(one, Notice) and one.participant is None),
-            usage=spent.usage,
-            cost=spent.cost,
-            unpriced=spent.unpriced,
+            agreed=_newest_result(Agreed, results),
+            decisions=tuple(sorted((one for one in results if isinstance(one, Decided)), key=_turn_number)),
+            notices=tuple(one for one in events if isinstance(one, Notice) and one.participant is None),
+            usage=spending.usage,
+            cost=spending.cost,
+            unpriced=spending.unpriced,
         )
 
     async def lane_thread(self, tenant: str, id: str, participant: str) -> LaneThread:
-        """Return a participant's own thread: the question, and all that is between it and the table."""
+        """Raises NotFound if the participant has no lane in this run."""
         run = await self._runs.get_run(tenant, id)
         lanes = {lane.participant: lane for lane in await self._lane_reports(run)}
         if participant not in lanes:
-            raise NotFound(f"Nobody called {participant!r} has a lane in this run.")
-        said = await self._discussions.participant_thread(id, participant, run.message)
-        return LaneThread(lane=lanes[participant], messages=said)
+            raise NotFound(f"There is no lane {participant!r} in this run.")
+        messages = await self._discussions.participant_thread(id, participant, run.message)
+        return LaneThread(lane=lanes[participant], messages=messages)
 
     async def _lane_reports(self, run: Run) -> list[LaneReport]:
         lanes = await self._lanes.lanes_by_participant(run.id)
         if not lanes:
             return []
         plan = await self._runs.get_plan(run.id)
-        briefs = await self._discussions.run_instructions(run.id)
+        instructions = await self._discussions.run_instructions(run.id)
         return [
             LaneReport(
                 **asdict(lanes[who.id]),
                 name=who.name,
                 model=who.model,
-                anchors=_stage_anchors(run, who.id, briefs),
+                anchors=_stage_anchors(run, who.id, instructions),
             )
             for who in plan.responding_participants
             if who.id in lanes
@@ -115,9 +110,9 @@ class RunReports:
 
 
 def _stage_anchors(run: Run, participant: str, instructions: Iterable[Message]) -> dict[str, str]:
-    """Find where each stage of a lane begins: first with the question itself, then with what it was told."""
-    begun = {"initial": run.message} if run.message else {}
-    return begun | {m.stage: m.id for m in instructions if m.thread == participant and m.stage}
+    """The initial stage starts with the user's message, later stages with their instructions."""
+    initial = {"initial": run.message} if run.message else {}
+    return initial | {m.stage: m.id for m in instructions if m.thread == participant and m.stage}
 
 
 def _turn_number(decision: Decided) -> int:

@@ -1,4 +1,4 @@
-"""Executes one turn of the stateless endpoint and emits its events."""
+"""Stateless endpoint: executes one turn of a lesson and streams its events. The client keeps the state."""
 
 import asyncio
 import logging
@@ -34,6 +34,8 @@ from moot.types.stateless import ChatEvent, CueUser, DirectorState, Done, Error,
 
 
 class StatelessEvents:
+    """Converts the events of one turn to wire events, and collects the state after it."""
+
     def __init__(self, participant: Participant) -> None:
         self._participant = participant
         self._message = new_id("msg")
@@ -52,14 +54,13 @@ class StatelessEvents:
         return [wire.Thinking(stage="agent_loading", agent_id=self._participant.id), start]
 
     def convert_events(self, events: Sequence[Event]) -> list[ChatEvent]:
-        """Tell what readers of a lesson are told; the rest is for those who watch a run."""
-        return [told for event in events if (told := self._convert_event(event)) is not None]
+        """Convert a batch; events without a wire format are dropped."""
+        return [wire_event for event in events if (wire_event := self._convert_event(event)) is not None]
 
     def end_event(self) -> wire.AgentEnd:
         return wire.AgentEnd(message_id=self._message, agent_id=self._participant.id)
 
     def final_event(self, state: DirectorState) -> wire.Done:
-        """Say what the turn came to, and how the lesson stands after it."""
         response = wire.AgentResponse(
             agent_id=self._participant.id,
             agent_name=self._participant.name,
@@ -67,7 +68,7 @@ class StatelessEvents:
             action_count=self._action_count,
             whiteboard_actions=tuple(self._whiteboard_actions),
         )
-        after = DirectorState(
+        new_state = DirectorState(
             turn_count=state.turn_count + 1,
             agent_responses=(*state.agent_responses, response),
             whiteboard_ledger=(*state.whiteboard_ledger, *self._whiteboard_actions),
@@ -76,7 +77,7 @@ class StatelessEvents:
             total_actions=self._action_count,
             total_agents=1,
             agent_had_content=bool(self._preview.strip()) or self._action_count > 0,
-            director_state=after,
+            director_state=new_state,
         )
 
     def _convert_event(self, event: Event) -> ChatEvent | None:
@@ -113,14 +114,14 @@ class StatelessEvents:
 
 
 INTERRUPTED_MESSAGE = "Request interrupted"
-INTERNAL_ERROR_MESSAGE = "A mistake in Moot itself ended this turn; the server's log says more."
+INTERNAL_ERROR_MESSAGE = "An internal error ended this turn. The server log has the details."
 
-ModelChains = Mapping[str, Sequence[ResolvedModel]]  # who is asked, by the model that is wanted
+ModelChains = Mapping[str, Sequence[ResolvedModel]]  # fallback chains by requested model
 log = logging.getLogger(__name__)
 
 
 class StatelessService:
-    """All turns that are being taken in this process."""
+    """Runs stateless turns, and stops the running ones on shutdown."""
 
     def __init__(self, database: Database, model_caller: ModelCaller, model_tasks: ModelTasks) -> None:
         self._database = database
@@ -134,36 +135,34 @@ class StatelessService:
     async def stream_turn(
         self, lesson: Lesson, chains: ModelChains, payer: Payer | None
     ) -> AsyncGenerator[list[ChatEvent], None]:
-        """Take one turn, and yield what is told of it; an empty list is: still here. Without a payer nobody is charged."""
+        """Run one turn and yield batches of events. An empty batch is a keep-alive.
+
+        If the client disconnects, the turn stops. `payer` None charges nothing.
+        """
         relay, stop = MemoryStream[ChatEvent](), StopSignal()
         turn = StatelessTurn(lesson, chains, self._model_caller, stop, relay)
         task = asyncio.create_task(self._run_turn(turn, payer, relay))
         self._running[task] = stop
         task.add_done_callback(partial(self._on_turn_done, relay))
         try:
-            async with aclosing(relay.receive_batches()) as told:
-                async for some in told:
-                    yield some
+            async with aclosing(relay.receive_batches()) as batches:
+                async for batch in batches:
+                    yield batch
         finally:
             stop.request_stop()
 
     async def close(self) -> None:
-        """Interrupt all turns; what was said is paid, and whoever reads is told."""
+        """Stop all turns. Their charges are recorded, and clients receive an error event."""
         await stop_tasks(self._running)
 
-    async def _run_turn(
-        self, turn: "StatelessTurn", payer: Payer | None, relay: MemoryStream[ChatEvent]
-    ) -> None:
+    async def _run_turn(self, turn: "StatelessTurn", payer: Payer | None, relay: MemoryStream[ChatEvent]) -> None:
         try:
             async with self._within_budget(payer):
                 await turn.run_turn()
                 if payer is not None and turn.charges:
-                    await retry_while_unavailable(
-                        lambda: record_charges(self._database, payer, *turn.charges)
-                    )
-        except (
-            MootError
-        ) as error:  # others have spent the rest of the budget meanwhile, or the database is away
+                    await retry_while_unavailable(lambda: record_charges(self._database, payer, *turn.charges))
+        except MootError as error:
+            # Another request spent the rest of the budget meanwhile, or the database is unavailable.
             await relay.send_batch([Error(message=str(error))])
         await relay.send_end()
 
@@ -171,7 +170,7 @@ class StatelessService:
         del self._running[task]
         relay.close()
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a turn without a state could not be paid", exc_info=error)
+            log.error("stateless turn: recording the charge failed", exc_info=error)
 
     def _within_budget(self, payer: Payer | None) -> AbstractAsyncContextManager[None]:
         if payer is None or payer.account is None:
@@ -180,7 +179,7 @@ class StatelessService:
 
 
 class StatelessTurn:
-    """One turn while it is taken; `charges` are what it has cost until now."""
+    """One turn in progress."""
 
     def __init__(
         self,
@@ -190,7 +189,7 @@ class StatelessTurn:
         stop: StopSignal,
         relay: MemoryStream[ChatEvent],
     ) -> None:
-        self.charges: list[Charge] = []
+        self.charges: list[Charge] = []  # of the calls so far, also if the turn fails
         self._lesson = lesson
         self._chains = chains
         self._model_caller = model_caller
@@ -198,7 +197,7 @@ class StatelessTurn:
         self._relay = relay
 
     async def run_turn(self) -> None:
-        """Take the turn. It always ends with `done` or `error`."""
+        """Run the turn. The last event is always `done` or `error`."""
         try:
             await self._send_events(Thinking(stage="director"))
             decision = await self._decide_next()
@@ -207,66 +206,62 @@ class StatelessTurn:
             else:
                 await self._run_participant(self._lesson.plan.find_participant(decision.next))
         except Exception:
-            # A mistake of ours must not leave a client without an end; here, and only here, it becomes an event.
-            log.exception("a turn without a state failed")
+            # A bug must not leave the client without a last event.
+            log.exception("stateless turn failed")
             await self._send_events(Error(message=INTERNAL_ERROR_MESSAGE))
 
     async def _decide_next(self) -> Decided:
-        """Let the rules decide; where they leave a choice, one small question to a model does."""
-        floor = self._lesson.director_context
-        if (decided := decide_by_rules(floor)) is not None:
+        """Select the next speaker by rules, then by the director model, then by a default."""
+        context = self._lesson.director_context
+        if (decided := decide_by_rules(context)) is not None:
             return decided
-        inquiry = director_task(floor)
+        task = director_task(context)
         chain = self._chains[self._lesson.director]
-        answer = await complete_analysis(self._model_caller, chain, inquiry, self._stop)
-        self.charges.append(
-            Charge(purpose="director", model=answer.model, usage=answer.usage, cost=answer.cost)
-        )
-        found = inquiry.to_result(answer.value) if answer.value is not None else None
-        return found if isinstance(found, Decided) else fallback_decision(floor)
+        answer = await complete_analysis(self._model_caller, chain, task, self._stop)
+        self.charges.append(Charge(purpose="director", model=answer.model, usage=answer.usage, cost=answer.cost))
+        result = task.to_result(answer.value) if answer.value is not None else None
+        return result if isinstance(result, Decided) else fallback_decision(context)
 
     async def _end_without_turn(self, decision: Decided) -> None:
-        """Say that nobody speaks now; a user who is cued may be told why."""
+        """End the turn without a speaker. Only a reason by the director model is sent to the user."""
         if decision.next == USER_SPEAKS_NEXT:
             last = self._lesson.responses[-1].agent_id if self._lesson.responses else None
             await self._send_events(
                 CueUser(from_agent_id=last, prompt=decision.reason if decision.by == "model" else None)
             )
         state = self._lesson.state
-        await self._send_events(
-            Done(total_actions=0, total_agents=0, agent_had_content=False, director_state=state)
-        )
+        await self._send_events(Done(total_actions=0, total_agents=0, agent_had_content=False, director_state=state))
 
     async def _run_participant(self, participant: Participant) -> None:
-        telling = StatelessEvents(participant)
-        await self._send_events(*telling.start_events())
-        ended = await self._call_model(participant, telling)
+        stateless_events = StatelessEvents(participant)
+        await self._send_events(*stateless_events.start_events())
+        ended = await self._call_model(participant, stateless_events)
         telemetry.count_turn(ended)
         self.charges.append(Charge(purpose="answer", model=ended.model, usage=ended.usage, cost=ended.cost))
-        await self._send_events(telling.end_event())
+        await self._send_events(stateless_events.end_event())
         if ended.status == "stopped":
             await self._send_events(Error(message=INTERRUPTED_MESSAGE))
             return
         if ended.fault is not None:
             await self._send_events(Error(message=ended.fault.message))
-        await self._send_events(telling.final_event(self._lesson.state))
+        await self._send_events(stateless_events.final_event(self._lesson.state))
 
     async def _call_model(self, participant: Participant, stateless_events: StatelessEvents) -> TurnEnded:
         async def emit(events: list[Event]) -> None:
-            if told := stateless_events.convert_events(events):
-                await self._relay.send_batch(told)
+            if batch := stateless_events.convert_events(events):
+                await self._relay.send_batch(batch)
 
         request = msgspec.structs.replace(
             self._lesson.build_request(participant), array_of=lesson_item_schema(participant.role)
         )
-        act_of = partial(LessonTurnParser, participant.role, self._lesson.board)
+        new_parser = partial(LessonTurnParser, participant.role, self._lesson.board)
         return await self._model_caller.call(
             TurnKey(participant.id, LESSON_STAGE),
             self._chains[participant.model],
             request,
             self._stop,
             emit,
-            new_lesson_parser=act_of,
+            new_lesson_parser=new_parser,
         )
 
     async def _send_events(self, *events: ChatEvent) -> None:

@@ -1,6 +1,6 @@
-"""A request to the stateless endpoint as values: who is present, what was said, and the board that it leads to.
+"""Parser of stateless chat requests: participants, messages and whiteboard state.
 
-Whatever a client claims to have seen, only what can be understood counts; the rest is left out.
+The client sends the whole state. Actions in it that cannot be parsed are dropped, not rejected.
 """
 
 from collections.abc import Sequence
@@ -37,22 +37,22 @@ from moot.types.stateless import (
 )
 from moot.whiteboard.state import Board, RecordedAction, replay_actions
 
-OTHER_ACTION = "other"  # what is known of an action that was not on the board
-MAX_OTHER_ACTIONS = 100  # of them in one turn
+OTHER_ACTION = "other"  # placeholder: the state has no names of actions off the board
+MAX_OTHER_ACTIONS = 100  # placeholders per turn
 
 
 class Lesson(Struct, frozen=True, kw_only=True):
-    """How a lesson stands before a turn; `director` is the model that decides where the rules do not."""
+    """State of a lesson before a turn."""
 
     plan: RunPlan
-    director: str
+    director: str  # model that selects the next speaker if the rules do not
     messages: tuple[Message, ...]
     state: DirectorState
     board: Board
 
     @property
     def responses(self) -> Sequence[AgentResponse]:
-        """The turns since the user spoke, as many as were counted."""
+        """The turns since the user's last message, by the client's `turn_count`."""
         counted = min(self.state.turn_count, MAX_LESSON_TURNS)
         return self.state.agent_responses[-counted:] if counted else ()
 
@@ -71,7 +71,6 @@ class Lesson(Struct, frozen=True, kw_only=True):
         )
 
     def build_request(self, participant: Participant) -> ModelRequest:
-        """Write what an agent is sent for its turn."""
         peers = [
             (one.agent_name, one.content_preview)
             for one in self.responses
@@ -87,15 +86,15 @@ class Lesson(Struct, frozen=True, kw_only=True):
 
 
 def parse_lesson(request: ChatRequest) -> Lesson:
-    """Read a request; one in which nobody is present who is known is refused."""
+    """Raises UsageError if no agent matches `agentIds`, or if an agent has a reserved id."""
     config, state = request.config, request.director_state or DirectorState()
     known = {agent.id: agent for agent in config.agents}
     present = [known[id] for id in dict.fromkeys(config.agent_ids) if id in known]
     if not present:
-        raise UsageError("config.agents: nobody is described there who is among agentIds: add them.")
+        raise UsageError("config.agents: none of them is in agentIds. Add the agents that take part.")
     if {USER_SPEAKS_NEXT, LESSON_ENDS} & known.keys():
         raise UsageError(
-            f"config.agents: no agent can have the id {USER_SPEAKS_NEXT} or {LESSON_ENDS}: choose another one."
+            f"config.agents: no agent can have the id {USER_SPEAKS_NEXT} or {LESSON_ENDS}. Choose another id."
         )
     drawn = [(one, action) for one in state.whiteboard_ledger if (action := _parse_action(one)) is not None]
     return Lesson(
@@ -115,9 +114,7 @@ def parse_lesson(request: ChatRequest) -> Lesson:
             agent_responses=tuple(map(_keep_valid_actions, state.agent_responses)),
             whiteboard_ledger=tuple(replace(one, params=get_action_params(action)) for one, action in drawn),
         ),
-        board=replay_actions(
-            RecordedAction(participant=one.agent_id, action=action) for one, action in drawn
-        ),
+        board=replay_actions(RecordedAction(participant=one.agent_id, action=action) for one, action in drawn),
     )
 
 
@@ -153,18 +150,17 @@ def _parse_part(part: StatelessMessagePart) -> str | Action | None:
 
 
 def _parse_action(one: StatelessMessagePart | WhiteboardAction) -> Action | None:
-    """Read what was done; None is what nobody can do."""
+    """Parse an action; None if it is invalid."""
     name = one.name if isinstance(one, StatelessMessagePart) else one.action_name
     try:
+        # "teacher" may use every action. The role of the agent at that time is not in the state.
         return parse_action(name, one.params, "teacher")
     except InvalidAction:
         return None
 
 
 def _keep_valid_actions(response: AgentResponse) -> AgentResponse:
-    actions = [
-        (one, action) for one in response.whiteboard_actions if (action := _parse_action(one)) is not None
-    ]
+    actions = [(one, action) for one in response.whiteboard_actions if (action := _parse_action(one)) is not None]
     return replace(
         response,
         whiteboard_actions=tuple(replace(one, params=get_action_params(action)) for one, action in actions),

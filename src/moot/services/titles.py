@@ -1,6 +1,6 @@
-"""Titles that a clerk finds for discussions that were opened without one, while the table is already speaking.
+"""Title generator: the task model names new discussions in the background.
 
-Nothing depends on them: whatever fails, the first words of the message stay the title.
+A failure is only logged, and the first line of the message stays the title.
 """
 
 import asyncio
@@ -24,16 +24,16 @@ from moot.types.errors import MootError
 from moot.types.events import TurnEnded
 from moot.types.requests import ModelRequest, user_message
 
-MAX_TITLE_CHARS = 80  # characters of a title
-MAX_TITLE_WORDS = 12  # whoever says more did not understand what a title is
-MAX_MESSAGE_CHARS = 4000  # characters of the message that a clerk reads
+MAX_TITLE_CHARS = 80
+MAX_TITLE_WORDS = 12  # a longer answer is not a title, and is rejected
+MAX_MESSAGE_CHARS = 4000  # of the message, in the request
 TITLE_TIMEOUT_SECONDS = 60.0
-MAX_WAITING = 50
-TITLES_PER_MINUTE = 20  # for an account
+MAX_WAITING = 50  # tasks in this process
+TITLES_PER_MINUTE = 20  # per account
 
-# Quotation marks (straight, curly, French, Japanese) and what markdown marks words with.
+# Quotation marks (straight, curly, French, Japanese) and Markdown emphasis.
 QUOTE_MARKS = re.compile('["\u201c-\u201f\u00ab\u00bb\u300c\u300d*`]')
-EDGE_CHARS = " '_\u2018\u2019\u201a\u2039\u203a"  # those that may stand inside of words
+EDGE_CHARS = " '_\u2018\u2019\u201a\u2039\u203a"  # removed only at the ends, because they also occur inside words
 TITLE_PREFIX = re.compile(r"^[\s#]*(?:title\s*:)?", re.IGNORECASE)
 
 log = logging.getLogger(__name__)
@@ -54,11 +54,11 @@ class TitleGenerator:
         self._tasks: dict[asyncio.Task[None], StopSignal] = {}
 
     def request_title(self, payer: Payer, discussion: Discussion, message: str) -> None:
-        """Let a title be found for a discussion that begins with some words; nobody waits for it."""
+        """Start a background task. Does nothing without a task model, or if the queue is full."""
         if discussion.clerk is None:
             return
         if len(self._tasks) >= MAX_WAITING:
-            _log_title_unchanged(discussion, "too many titles are being found already")
+            _log_title_unchanged(discussion, "the queue is full")
             return
         stop = StopSignal()
         task = asyncio.create_task(self._generate_title(payer, discussion, discussion.clerk, message, stop))
@@ -66,7 +66,7 @@ class TitleGenerator:
         task.add_done_callback(self._on_task_done)
 
     async def close(self) -> None:
-        """End what goes on: a clerk that is speaking is stopped, so that its words are still paid for."""
+        """Stop all tasks. A stop, not a cancellation, so that their charges are recorded."""
         await stop_tasks(self._tasks)
 
     async def _generate_title(
@@ -74,18 +74,16 @@ class TitleGenerator:
     ) -> None:
         try:
             if await self._rate_limiter.try_acquire(f"title/{payer.account}", TITLES_PER_MINUTE) is not None:
-                _log_title_unchanged(discussion, "these are too many titles within a minute")
+                _log_title_unchanged(discussion, "too many titles per minute")
                 return
-            ended = await self._ask_model(
-                payer, await self._resolve_model(payer.tenant, task_model), message, stop
-            )
+            ended = await self._ask_model(payer, await self._resolve_model(payer.tenant, task_model), message, stop)
             title = clean_title(ended.message.text) if ended.status == "completed" else ""
             if title:
                 await retry_while_unavailable(lambda: self._store_title(payer.tenant, discussion, title))
             else:
-                why = ended.fault.message if ended.fault else f"what the clerk said was {ended.status}"
-                _log_title_unchanged(discussion, why)
-        except MootError as error:  # such as a key that is missing, or a database that is away
+                reason = ended.fault.message if ended.fault else f"the answer was {ended.status}"
+                _log_title_unchanged(discussion, reason)
+        except MootError as error:  # e.g. a missing key, or the database is unavailable
             _log_title_unchanged(discussion, str(error))
 
     async def _ask_model(
@@ -96,14 +94,14 @@ class TitleGenerator:
             system=load_template("title"),
             messages=(user_message(truncate_text(message, MAX_MESSAGE_CHARS)),),
         )
-        late = asyncio.get_running_loop().call_later(TITLE_TIMEOUT_SECONDS, stop.request_stop)
+        timeout = asyncio.get_running_loop().call_later(TITLE_TIMEOUT_SECONDS, stop.request_stop)
         try:
             return await self._model_tasks.run_text_task(payer, "title", chain, request, stop)
         finally:
-            late.cancel()
+            timeout.cancel()
 
     async def _store_title(self, tenant: str, discussion: Discussion, title: str) -> None:
-        """Give a discussion its title, unless somebody gave it another meanwhile."""
+        """Keep a title that a user changed meanwhile."""
         async with self._database.write() as connection:
             if await replace_title(connection, tenant, discussion.id, title, expected_title=discussion.title):
                 await notify_discussion_change(self._database, connection, tenant, discussion.id)
@@ -111,18 +109,18 @@ class TitleGenerator:
     def _on_task_done(self, task: asyncio.Task[None]) -> None:
         del self._tasks[task]
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a mistake of ours left a discussion without a title", exc_info=error)
+            log.error("title task failed", exc_info=error)
 
 
 def clean_title(answer: str) -> str:
-    """Make a title of what a clerk said: its first line, without what stands around it; nothing if there is none."""
+    """Return the first line without quotes, markup and prefix; an empty string if it is not a title."""
     for line in answer.splitlines():
-        seen = "".join(char if char.isprintable() else " " for char in QUOTE_MARKS.sub("", line))
-        bare = TITLE_PREFIX.sub("", seen).strip(EDGE_CHARS).rstrip(".:")
+        printable = "".join(char if char.isprintable() else " " for char in QUOTE_MARKS.sub("", line))
+        bare = TITLE_PREFIX.sub("", printable).strip(EDGE_CHARS).rstrip(".:")
         if title := one_line(bare, MAX_TITLE_CHARS):
             return title if len(title.split()) <= MAX_TITLE_WORDS else ""
     return ""
 
 
 def _log_title_unchanged(discussion: Discussion, reason: str) -> None:
-    log.warning("the first words stay the title", extra={"discussion": discussion.id, "reason": reason})
+    log.warning("title not generated", extra={"discussion": discussion.id, "reason": reason})

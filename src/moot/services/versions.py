@@ -1,4 +1,4 @@
-"""Other versions of what was said: an answer given anew to the very same prompt, words that a person edits or chooses."""
+"""Versions of an answer: regenerate, edit, select and list them."""
 
 from msgspec.structs import replace
 
@@ -36,21 +36,26 @@ class VersionService:
     async def regenerate_answer(
         self, caller: Caller, id: str, turn: str, model: str | None = None, key: str | None = None
     ) -> StartedRun:
-        """Let whoever gave an answer give another, perhaps by another model, having seen what it saw then."""
+        """Start a run that answers the original prompt again, optionally with another model.
+
+        The prompt has only the messages that the first answer saw.
+        """
         answer = await self._find_message(caller, id, turn)
-        then = _regenerate_target(answer)
-        plan = await self._runs.get_plan(then.run)
+        target = _regenerate_target(answer)
+        plan = await self._runs.get_plan(target.run)
         if model is not None:
-            measures = await self._context_limits.limits_for_models([model], plan.mode)
-            plan = plan.with_model(then.participant, model, measures)
+            limits = await self._context_limits.limits_for_models([model], plan.mode)
+            plan = plan.with_model(target.participant, model, limits)
             await self._check_files(caller, answer, plan)
-        plan = replace(plan, cap=None, again=then)
+        plan = replace(plan, cap=None, again=target)
         return await self._discussion_service.regenerate(caller, id, plan, key, (id, answer.id, model))
 
     async def edit_turn(self, caller: Caller, id: str, turn: str, text: str) -> Message:
-        """Put other words in the place of an answer, or of a person's; what was drawn in a lesson stays."""
-        now = await self._find_message(caller, id, turn)
-        script = encode_lesson_items([text, *parse_lesson_actions(now.script)]) if now.script else None
+        """Replace the text of a turn with a new version. Whiteboard actions of a lesson turn are kept."""
+        message = await self._find_message(caller, id, turn)
+        script = None
+        if message.script:
+            script = encode_lesson_items([text, *parse_lesson_actions(message.script)])
         return await self._edits.edit_message(caller.tenant, id, turn, text, script)
 
     async def select_version(self, caller: Caller, id: str, turn: str, version: str) -> Message:
@@ -62,32 +67,31 @@ class VersionService:
         return await self._edits.list_versions(id, turn)
 
     async def _find_message(self, caller: Caller, id: str, turn: str) -> Message:
-        """Find what somebody said, or say that it cannot have versions."""
+        """Raises NotFound for hidden and system messages, Conflict for a turn without an answer."""
         await self._discussions.get_discussion(caller.tenant, id)
         found = await self._discussions.get_message(id, turn)
         if found.hidden or found.role == "system":
-            raise NotFound(f"{turn!r} is nothing that somebody said.")
+            raise NotFound(f"{turn!r} is not a message of a user or participant.")
         if found.status not in ANSWERED_STATUSES:
             retry = f"/api/runs/{found.run}/lanes/{found.participant}/retry"
-            raise Conflict(f"This turn came to no answer: let it try again first, with POST {retry}.")
+            raise Conflict(f"This turn has no answer. Retry it first, with POST {retry}.")
         return found
 
     async def _check_files(self, caller: Caller, answer: Message, plan: RunPlan) -> None:
-        """Refuse a model that cannot read what came with the question."""
-        asked = (await self._runs.get_run(caller.tenant, answer.run or "")).message
-        if asked is not None:
-            files = (await self._discussions.get_message(answer.discussion, asked)).files or ()
+        """Raise if the new model cannot read the files of the question."""
+        question = (await self._runs.get_run(caller.tenant, answer.run or "")).message
+        if question is not None:
+            files = (await self._discussions.get_message(answer.discussion, question)).files or ()
             await self._attachments.validate_attachments(
                 caller.tenant, files, replace(plan, to=(answer.participant or "",))
             )
 
 
 def _regenerate_target(answer: Message) -> RegenerateTarget:
-    """Say which turn it was, and what could be seen before it."""
     if answer.participant is None or answer.run is None:
-        raise NotFound(f"{answer.id!r} is no turn of a participant.")
+        raise NotFound(f"{answer.id!r} is not a turn of a participant.")
     if answer.view is None or answer.upto is None:
-        raise Conflict("A crash cut this answer off, and what was asked is not known: ask with a message.")
+        raise Conflict("A crash interrupted this answer, and its prompt was not stored. Send a message instead.")
     return RegenerateTarget(
         answer=answer.id,
         number=answer.number,

@@ -1,6 +1,6 @@
-"""The database itself: connections for reading and for writing, on SQLite or Postgres.
+"""Database connections and transactions, on SQLite or Postgres.
 
-SQLite has one writer, so all writes of this process queue for one connection; readers never wait for it.
+SQLite allows one writer, so all writes of this process queue for one connection. Reads never wait for it.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ CLOSING_SECONDS = 5.0
 SQLITE_READERS = 4
 POSTGRES_CONNECTIONS = 12
 
-# How the codes of Postgres begin that tell of its state, and not of a statement that is wrong: connections, a standby
-# that only reads, logging in, deadlocks, resources, locks, a shutdown, the system.
+# SQLSTATE prefixes that report the state of the server, not a bad statement: connection errors, a read-only standby,
+# failed login, missing database, deadlock, resource limits, lock timeout, shutdown, system errors.
 UNAVAILABLE_SQLSTATES = ("08", "25006", "28", "3D", "40", "53", "55P03", "57", "58")
 
-# What the driver of Postgres says of a connection that broke.
+# asyncpg raises these errors, which have no SQLSTATE, when a connection breaks.
 CONNECTION_ERRORS = (asyncpg.InterfaceError, asyncpg.InternalClientError)
 POSTGRES_ERRORS = (asyncpg.PostgresError, *CONNECTION_ERRORS)
 
@@ -46,25 +46,23 @@ log = logging.getLogger(__name__)
 
 
 class Database:
+    """Connection pools of one database, and notifications between the processes that use it."""
+
     def __init__(self, url: str, connections: int = POSTGRES_CONNECTIONS) -> None:
-        """On Postgres, `connections` is the size of the pool; the log has one of its own beside it."""
+        """`connections` is the pool size on Postgres. The event log uses one more connection."""
         self.url = url
         self.is_postgres = url.startswith(("postgresql://", "postgres://"))
         if self.is_postgres:
             self._read_engine = self._write_engine = _create_postgres_engine(url, connections)
         elif url.startswith("sqlite:///"):
             self.path = Path(url.removeprefix("sqlite:///")).expanduser()
-            self._read_engine = _create_sqlite_engine(
-                self.path, pool_size=SQLITE_READERS, begin_statement="BEGIN"
-            )
-            self._write_engine = _create_sqlite_engine(
-                self.path, pool_size=1, begin_statement="BEGIN IMMEDIATE"
-            )
+            self._read_engine = _create_sqlite_engine(self.path, pool_size=SQLITE_READERS, begin_statement="BEGIN")
+            self._write_engine = _create_sqlite_engine(self.path, pool_size=1, begin_statement="BEGIN IMMEDIATE")
         else:
             raise BadSettings(
                 "MOOT_DATABASE_URL must begin with sqlite:/// or postgresql://, such as sqlite:////srv/moot.db."
             )
-        self.instance_id = uuid4().hex[:12]  # of this process, in what it tells others
+        self.instance_id = uuid4().hex[:12]  # sender in notifications, so that a process skips its own
         self._write_lock = asyncio.Lock()
         self._log_lock = asyncio.Lock()
         self._log_postgres: asyncpg.Connection[Any] | None = None
@@ -80,18 +78,21 @@ class Database:
 
     @contextlib.asynccontextmanager
     async def write(self) -> AsyncIterator[AsyncConnection]:
-        """Open a transaction that is committed at the end, or leaves nothing behind."""
+        """Open a transaction. It commits at the end and rolls back on any exception."""
         with map_database_errors():
             async with self._wait_for_writer(), self._write_engine.begin() as connection:
-                told: list[tuple[Topic, str]] = []
-                connection.info["told"] = told
+                notifications: list[tuple[Topic, str]] = []
+                connection.info["notifications"] = notifications
                 yield connection
-        for topic, payload in told:
+        for topic, payload in notifications:
             self.dispatch_notification(topic, payload)
 
     @contextlib.asynccontextmanager
     async def _wait_for_writer(self) -> AsyncIterator[None]:
-        """Queue for the one writer of SQLite, in order and not for ever; Postgres has room for several."""
+        """Queue for the single writer of SQLite, first in, first out.
+
+        Raises DatabaseUnavailable after BUSY_SECONDS. On Postgres it returns at once.
+        """
         if self.is_postgres:
             yield
             return
@@ -107,7 +108,7 @@ class Database:
 
     @contextlib.asynccontextmanager
     async def log_connection(self) -> AsyncIterator["asyncpg.Connection[Any]"]:
-        """Give the connection to Postgres that is kept apart for the log, with nothing around it."""
+        """Yield the Postgres connection of the event log, outside any transaction. One caller at a time uses it."""
         with map_database_errors():
             async with self._log_lock:
                 if self._log_postgres is None or self._log_postgres.is_closed():
@@ -115,11 +116,11 @@ class Database:
                 try:
                     yield self._log_postgres
                 except BaseException:
-                    self._log_postgres.terminate()  # in whatever state it is: whoever comes next gets a new one
+                    self._log_postgres.terminate()  # its state is unknown: the next caller reconnects
                     raise
 
     async def run_on_log_thread(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do all of some work on SQLite in one visit to the thread, and the connection, that are kept for the log."""
+        """Run `work` on the SQLite connection of the event log, in its thread: one thread switch per batch."""
         with map_database_errors():
             async with self._wait_for_writer():
                 return await asyncio.get_running_loop().run_in_executor(
@@ -137,17 +138,15 @@ class Database:
             await connection.execute(text("SELECT 1"))
 
     def insert_into(self, table: Table) -> Any:
-        """Begin an insert that can say what is to be done where the row is there already."""
+        """Return an INSERT of this dialect, which supports ON CONFLICT clauses."""
         return (postgresql if self.is_postgres else sqlite).insert(table)
 
     async def notify(self, connection: AsyncConnection, topic: Topic, payload: str) -> None:
-        """Tell all who listen, in this process or another, once the transaction is through."""
+        """Notify the subscribers of all processes when the transaction commits."""
         if self.is_postgres:
-            await connection.execute(
-                text("SELECT pg_notify(:topic, :payload)"), {"topic": topic, "payload": payload}
-            )
+            await connection.execute(text("SELECT pg_notify(:topic, :payload)"), {"topic": topic, "payload": payload})
         else:
-            connection.info["told"].append((topic, payload))
+            connection.info["notifications"].append((topic, payload))
 
     def subscribe(self, topic: Topic, handler: NotificationHandler) -> None:
         self._handlers[topic].append(handler)
@@ -171,19 +170,22 @@ class Database:
 
 
 async def _wait_for_returned_connections(engine: AsyncEngine) -> None:
-    """Wait for connections that are being given back: whoever is cancelled leaves that behind, and nobody closes it."""
+    """Wait until the pool has all connections back, for CLOSING_SECONDS at most.
+
+    A cancelled task returns its connection in the background. `dispose` would leave that connection open.
+    """
     pool = cast(QueuePool, engine.pool)
     try:
         async with asyncio.timeout(CLOSING_SECONDS):
-            while pool.checkedout():  # noqa: ASYNC110 - a pool tells nobody of it
+            while pool.checkedout():  # noqa: ASYNC110 - the pool has no event for this
                 await asyncio.sleep(0.01)
     except TimeoutError:
-        log.warning("the database is closed while somebody uses it", extra={"connections": pool.checkedout()})
+        log.warning("database closed with connections in use", extra={"connections": pool.checkedout()})
 
 
 @contextlib.contextmanager
 def map_database_errors() -> Iterator[None]:
-    """Tell a database that cannot serve from a statement that is wrong."""
+    """Raise DatabaseUnavailable if the database cannot serve. Errors of a bad statement pass unchanged."""
     try:
         yield
     except DBAPIError as error:
@@ -201,16 +203,11 @@ def map_database_errors() -> Iterator[None]:
 
 
 def _is_unavailable(error: DBAPIError) -> bool:
-    return (
-        error.connection_invalidated
-        or isinstance(error, InterfaceError)
-        or _is_driver_unavailable(error.orig)
-    )
+    return error.connection_invalidated or isinstance(error, InterfaceError) or _is_driver_unavailable(error.orig)
 
 
 def _is_driver_unavailable(error: BaseException | None) -> bool:
-    """Tell so from what a driver raised."""
-    if isinstance(error, sqlite3.OperationalError):  # a statement that is wrong is a plain SQLITE_ERROR
+    if isinstance(error, sqlite3.OperationalError):  # a bad statement is a plain SQLITE_ERROR
         return getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR
     state = getattr(error, "sqlstate", None) or ""
     return isinstance(error, CONNECTION_ERRORS) or state.startswith(UNAVAILABLE_SQLSTATES)
@@ -221,15 +218,13 @@ def _error_message(error: BaseException | None) -> str:
     if "locked" in reason or "busy" in reason:
         return BUSY_MESSAGE
     if "full" in reason or "No space" in reason:
-        return "The disk that holds the database is full: make room, then try again."
+        return "The disk that holds the database is full: free some space, then try again."
     cause = getattr(error, "__cause__", None) or error
     state = getattr(cause, "sqlstate", None) or ""
     if state.startswith("3D"):
-        return (
-            "There is no database of the name in MOOT_DATABASE_URL: create it first, such as with createdb."
-        )
+        return "MOOT_DATABASE_URL: this database does not exist. Create it first, for example with createdb."
     if state.startswith("28"):
-        return "Postgres refuses the user or the password in MOOT_DATABASE_URL."
+        return "MOOT_DATABASE_URL: Postgres rejects the user or the password. Check both."
     kind = type(cause).__name__
     return f"The database cannot be reached ({kind}); try again in a moment."
 
@@ -237,10 +232,10 @@ def _error_message(error: BaseException | None) -> str:
 async def connect_postgres(url: str) -> Any:
     try:
         return await asyncpg.connect(url, timeout=10, command_timeout=30)
-    except ValueError:  # which may hold a part of the password
+    except ValueError:  # its text may contain a part of the password
         raise BadSettings(
-            "MOOT_DATABASE_URL cannot be read: write postgresql://user:password@host:port/name, and other "
-            "characters than letters and digits in the password as %2F and the like."
+            "MOOT_DATABASE_URL cannot be read. Write postgresql://user:password@host:port/name, and percent-encode "
+            "special characters in the password, such as %2F."
         ) from None
 
 
@@ -252,7 +247,7 @@ def _create_postgres_engine(url: str, connections: int) -> AsyncEngine:
         max_overflow=0,
         pool_timeout=BUSY_SECONDS,
         pool_pre_ping=True,
-        hide_parameters=True,  # what was said must not come into a log with a statement that failed
+        hide_parameters=True,  # the log of a failed statement must not contain messages of users
     )
 
 
@@ -276,7 +271,7 @@ def _create_sqlite_engine(path: Path, *, pool_size: int, begin_statement: str) -
 
     @event.listens_for(engine.sync_engine, "invalidate")
     def roll_back(connection: Any, *_: object) -> None:
-        """Let go of the lock: one that was cancelled may have a statement open, and then closing does not."""
+        """Release the lock. Closing does not, if a cancelled task left a statement open."""
         with contextlib.suppress(sqlite3.Error, ValueError):
             connection.rollback()
 
@@ -284,18 +279,16 @@ def _create_sqlite_engine(path: Path, *, pool_size: int, begin_statement: str) -
 
 
 def _configure_sqlite(connection: Any) -> None:
-    connection.isolation_level = None  # we say BEGIN ourselves, so that DDL is in transactions too
+    connection.isolation_level = None  # the engine sends BEGIN itself, so that DDL is transactional
     cursor = connection.cursor()
-    with contextlib.suppress(sqlite3.OperationalError):  # whoever holds the new file makes it so for all
+    with contextlib.suppress(sqlite3.OperationalError):  # the process that locks the new file sets it for all
         cursor.execute("PRAGMA journal_mode=WAL")
     for pragma in ("synchronous=NORMAL", "foreign_keys=ON", "cache_size=-16384"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 
 
-def paginate(
-    rows: Sequence[T], limit: int, make_cursor: Callable[[T], str]
-) -> tuple[tuple[T, ...], str | None]:
-    """Keep as many as fit, and return the cursor of the last of them if more were found."""
+def paginate(rows: Sequence[T], limit: int, make_cursor: Callable[[T], str]) -> tuple[tuple[T, ...], str | None]:
+    """Return a page, and the cursor of its last row if more rows follow. Pass up to `limit + 1` rows."""
     page = tuple(rows[:limit])
     return page, make_cursor(page[-1]) if len(rows) > limit else None

@@ -1,4 +1,4 @@
-"""Sealing what must not be read in the database, with keys that are derived from one secret of the installation."""
+"""Encryption of stored secrets with AES-GCM. All keys derive from one secret of the installation."""
 
 import os
 import re
@@ -22,20 +22,26 @@ SECRET_VARIABLE = "MOOT_SECRET"  # noqa: S105 - the name of a variable
 SECRET_FILE = "secret"  # noqa: S105 - the name of a file
 MIN_SECRET_LENGTH = 32
 MIN_DISTINCT_CHARACTERS = 8
-WEAK_SECRET = re.compile(
-    r"change.?(me|this)|password|example|default|placeholder|insecure|your.?secret", re.IGNORECASE
-)
+WEAK_SECRET = re.compile(r"change.?(me|this)|password|example|default|placeholder|insecure|your.?secret", re.IGNORECASE)
 NONCE_BYTES = 12
 
 
 class Encryptor:
+    """Encrypts provider keys and headers of tool servers.
+
+    The associated data binds a ciphertext to its row, so that it cannot be moved to another one.
+    """
+
     def __init__(self, secret: str) -> None:
         self._cipher = AESGCM(_derive_key(secret, b"moot provider keys"))
         self._fingerprint = _derive_key(secret, b"moot fingerprint").hex()
 
     @classmethod
     def load_or_create(cls, folder: Path, environment: Mapping[str, str]) -> Self:
-        """Take the secret from MOOT_SECRET, or else from a file of the data folder, made when it is missing."""
+        """Read the secret from MOOT_SECRET, or else from a file in the data folder, which is created if missing.
+
+        Raises BadSettings if the secret is weak, or if the file cannot be read or written.
+        """
         if secret := environment.get(SECRET_VARIABLE, "").strip():
             return cls(_require_strong_secret(secret, SECRET_VARIABLE))
         path = folder / SECRET_FILE
@@ -46,7 +52,7 @@ class Encryptor:
         return nonce + self._cipher.encrypt(nonce, text.encode(), msgspec.json.encode(associated_data))
 
     def decrypt(self, ciphertext: bytes, *associated_data: str) -> str | None:
-        """Return what was sealed for exactly this use; None if it was changed, or moved from elsewhere."""
+        """Return None if the ciphertext was changed, or if the secret or the associated data is not the same."""
         try:
             return self._cipher.decrypt(
                 ciphertext[:NONCE_BYTES], ciphertext[NONCE_BYTES:], msgspec.json.encode(associated_data)
@@ -55,19 +61,20 @@ class Encryptor:
             return None
 
     async def check_database_secret(self, database: Database) -> None:
-        """See that a database was never used with another secret: what that one sealed could not be opened."""
+        """Raise BadSettings if the database was first used with another secret: decryption would fail.
+
+        The first call stores a fingerprint of the secret.
+        """
         mine = database.insert_into(installation).values(name="secret", value=self._fingerprint)
         async with database.write() as connection:
             await connection.execute(mine.on_conflict_do_nothing())
-            known = await connection.execute(
-                select(installation.c.value).where(installation.c.name == "secret")
-            )
+            known = await connection.execute(select(installation.c.value).where(installation.c.name == "secret"))
             if known.scalar_one() != self._fingerprint:
                 raise BadSettings(
-                    f"This database belongs to another secret: start with the {SECRET_VARIABLE}, or the file "
-                    f"{SECRET_FILE!r} of the data folder, that it was first used with. If that is lost, the stored "
-                    "provider keys are too: empty the table provider_key, delete 'secret' from the table "
-                    "installation, and store the keys again."
+                    f"This database was first used with another secret. Start with that {SECRET_VARIABLE}, or that "
+                    f"file {SECRET_FILE!r} in the data folder. If it is lost, the stored provider keys are lost too: "
+                    "empty the table provider_key, delete 'secret' from the table installation, and store the keys "
+                    "again."
                 )
 
 
@@ -76,8 +83,8 @@ def _derive_key(secret: str, purpose: bytes) -> bytes:
 
 
 def _require_strong_secret(secret: str, source: str) -> str:
-    """Return a secret that nobody can guess, as far as can be told."""
-    repeated = secret in (secret + secret)[1:-1]
+    """Raise BadSettings if the secret looks easy to guess."""
+    repeated = secret in (secret + secret)[1:-1]  # true for a repeated string, such as "abcabc"
     if (
         len(secret) < MIN_SECRET_LENGTH
         or len(set(secret)) < MIN_DISTINCT_CHARACTERS
@@ -98,12 +105,12 @@ def _read_or_create_secret(path: Path) -> str:
         return path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise BadSettings(
-            f"The secret in {path} cannot be read or made ({error}): set {SECRET_VARIABLE}."
+            f"The secret in {path} cannot be read or created ({error}): set {SECRET_VARIABLE}."
         ) from error
 
 
 def _create_secret_file(path: Path) -> None:
-    """Write a new secret whole: of several processes that start at once, one writes it and all read it."""
+    """Create the file atomically. If several processes start at once, the first one wins and all read its secret."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -114,6 +121,6 @@ def _create_secret_file(path: Path) -> None:
             os.fsync(file.fileno())
         path.hardlink_to(draft)
     except FileExistsError:
-        pass  # another one was first
+        pass  # another process created it first
     finally:
         draft.unlink()

@@ -1,4 +1,4 @@
-"""Replies that were given, by the key of the request: a request that comes twice is done once."""
+"""Idempotency keys and stored replies: a repeated request runs once."""
 
 import hashlib
 import time
@@ -13,17 +13,17 @@ from moot.store.schema import idempotency
 from moot.types.errors import Conflict
 
 RETENTION_SECONDS = 24 * 3600.0
-MAX_REQUEST_SECONDS = 3600.0  # after which nobody is at work on a reply any more: its server has died
+MAX_REQUEST_SECONDS = 3600.0  # a key reserved for longer belongs to a dead server
 T = TypeVar("T")
 
 
 async def reserve_idempotency_key(
     database: Database, connection: AsyncConnection, tenant: str, key: str, request: object, type_: type[T]
 ) -> T | None:
-    """Take the key for this request, or return the reply that it was given before.
+    """Reserve the key for this request, or return the stored reply.
 
-    Of two that come at once, the second waits here for the first one's transaction; where what was asked for takes
-    longer than that, it is refused until there is a reply.
+    A concurrent request with the same key blocks on the INSERT until the first transaction ends. Raises Conflict if the
+    key belongs to another request, or if the first request has no reply yet.
     """
     now = time.time()
     await connection.execute(delete(idempotency).where(idempotency.c.created_at < now - RETENTION_SECONDS))
@@ -32,37 +32,38 @@ async def reserve_idempotency_key(
     if taken.rowcount:
         return None
     query = select(idempotency.c.request, idempotency.c.reply).where(*_key_conditions(tenant, key))
-    kept = (await connection.execute(query)).one()
-    if kept.request != row["request"]:
+    stored = (await connection.execute(query)).one()
+    if stored.request != row["request"]:
         raise Conflict("This Idempotency-Key was used for another request: use a new one.")
-    if not kept.reply:
-        raise Conflict("A request with this Idempotency-Key is still being answered: ask again in a moment.")
-    return msgspec.json.decode(kept.reply, type=type_)
+    if not stored.reply:
+        raise Conflict("A request with this Idempotency-Key is still being answered: try again in a moment.")
+    return msgspec.json.decode(stored.reply, type=type_)
 
 
 async def reserve_key_for_slow_request(
     database: Database, tenant: str, key: str, request: object, type_: type[T]
 ) -> T | None:
-    """Take the key for a request whose reply will take a while, or return the reply that it was given before."""
+    """Reserve the key in its own transaction, or return the stored reply.
+
+    The commit comes before the slow work. So a concurrent request gets a Conflict and does not wait.
+    """
     async with database.write() as connection:
-        forsaken = idempotency.c.created_at < time.time() - MAX_REQUEST_SECONDS
+        abandoned = idempotency.c.created_at < time.time() - MAX_REQUEST_SECONDS
         await connection.execute(
-            delete(idempotency).where(*_key_conditions(tenant, key), idempotency.c.reply == "", forsaken)
+            delete(idempotency).where(*_key_conditions(tenant, key), idempotency.c.reply == "", abandoned)
         )
         return await reserve_idempotency_key(database, connection, tenant, key, request, type_)
 
 
 async def release_idempotency_key(database: Database, tenant: str, key: str) -> None:
-    """Let the key be used again: nothing came of the request."""
+    """Delete the reservation of a failed request, so that the client can retry with the same key."""
     async with database.write() as connection:
-        await connection.execute(
-            delete(idempotency).where(*_key_conditions(tenant, key), idempotency.c.reply == "")
-        )
+        await connection.execute(delete(idempotency).where(*_key_conditions(tenant, key), idempotency.c.reply == ""))
 
 
 async def store_idempotent_reply(connection: AsyncConnection, tenant: str, key: str, reply: object) -> None:
-    kept = msgspec.json.encode(reply).decode()
-    await connection.execute(update(idempotency).where(*_key_conditions(tenant, key)).values(reply=kept))
+    encoded = msgspec.json.encode(reply).decode()
+    await connection.execute(update(idempotency).where(*_key_conditions(tenant, key)).values(reply=encoded))
 
 
 def hash_request(request: object) -> str:

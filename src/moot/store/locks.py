@@ -19,7 +19,7 @@ HAS_FILE_LOCKS = fcntl is not None
 
 
 def try_lock_file(file: TextIO) -> bool | None:
-    """Hold a file until it is closed, and tell whether that worked; None where the system has no such thing."""
+    """Lock a file until it is closed. Return False if another process holds it, None if there are no file locks."""
     if fcntl is None:
         return None
     try:
@@ -39,8 +39,12 @@ log = logging.getLogger(__name__)
 
 
 async def run_as_leader(database: Database, lock_name: str, task: LeaderTask) -> None:
-    """Do some work to its end while no other server does; it begins anew where that was not sure any more."""
-    if not database.is_postgres:  # a file of SQLite serves one process
+    """Run `task` to its end while no other server runs it.
+
+    The lock is lost with the connection that holds it: another server may be the leader then. So the task is
+    cancelled, and starts again when this server has the lock again.
+    """
+    if not database.is_postgres:  # one process per SQLite file
         await task()
         return
     while True:
@@ -53,16 +57,16 @@ async def run_as_leader(database: Database, lock_name: str, task: LeaderTask) ->
             if await _run_until_disconnected(task, connection):
                 return
         finally:
-            connection.terminate()
-        log.warning("the connection that holds this for this server is lost", extra={"what": lock_name})
+            connection.terminate()  # releases the lock
+        log.warning("leader lock lost; acquiring it again", extra={"what": lock_name})
 
 
 async def _acquire_leadership(database: Database, lock_name: str) -> Any:
-    """Wait until nobody else has it, and return the connection that has it now."""
+    """Poll until the advisory lock is free, and return the connection that holds it."""
     with map_database_errors():
         connection = await connect_postgres(database.url)
         try:
-            while not await connection.fetchval(TRY_ADVISORY_LOCK, lock_name):  # noqa: ASYNC110 - nobody tells when it is free
+            while not await connection.fetchval(TRY_ADVISORY_LOCK, lock_name):  # noqa: ASYNC110 - there is no event for a released lock
                 await asyncio.sleep(POLL_SECONDS)
         except BaseException:
             connection.terminate()
@@ -71,7 +75,7 @@ async def _acquire_leadership(database: Database, lock_name: str) -> Any:
 
 
 async def _run_until_disconnected(leader_task: LeaderTask, connection: Any) -> bool:
-    """Tell whether the work came to its end before the connection was lost."""
+    """Return whether the task ended before the connection broke. Raises the error of the task."""
     working, watching = (
         asyncio.create_task(leader_task()),
         asyncio.create_task(_wait_for_disconnect(connection)),
@@ -95,4 +99,5 @@ async def _wait_for_disconnect(connection: Any) -> None:
         while not connection.is_closed():
             with suppress(TimeoutError):
                 await asyncio.wait_for(lost.wait(), POLL_SECONDS)
+            # A broken network sends no event, so poll with a query.
             await connection.fetchval("SELECT 1", timeout=PING_TIMEOUT_SECONDS)

@@ -1,4 +1,7 @@
-"""Bringing the schema up to date: by itself at the start, whole or not at all, one process at a time."""
+"""Schema migrations, which run at startup.
+
+All pending migrations run in one transaction. A lock makes concurrent processes wait for it.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,19 +16,17 @@ from moot.types.errors import BadSettings
 
 HEAD_REVISION = "0009"
 INSUFFICIENT_PRIVILEGE = "42501"
-MIGRATION_LOCK_ID = 6020108  # any number, the same for all who migrate one database
+MIGRATION_LOCK_ID = 6020108  # arbitrary, but the same in all processes
 
 
 async def migrate(database: Database) -> None:
-    """Run what is missing. A transaction holds all of it, and a lock lets others wait for it."""
+    """Raise BadSettings if the user cannot create tables, or if the schema is newer than this version."""
     if not database.is_postgres:
         database.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _map_privilege_errors():
         async with database.write() as connection:
             if database.is_postgres:
-                await connection.execute(
-                    text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": MIGRATION_LOCK_ID}
-                )
+                await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": MIGRATION_LOCK_ID})
             if await connection.run_sync(_current_revision) != HEAD_REVISION:
                 await connection.run_sync(_upgrade_schema)
 
@@ -38,7 +39,7 @@ def _map_privilege_errors() -> Iterator[None]:
         if getattr(error.orig, "sqlstate", None) != INSUFFICIENT_PRIVILEGE:
             raise
         raise BadSettings(
-            "The user in MOOT_DATABASE_URL may not make tables in that database: let it own the database."
+            "MOOT_DATABASE_URL: this user may not create tables. Make it the owner of the database."
         ) from error
 
 
@@ -49,7 +50,7 @@ def _current_revision(connection: Connection) -> str | None:
 
 
 def _upgrade_schema(connection: Connection) -> None:
-    from alembic import command  # noqa: PLC0415 - slow to import, and seldom needed
+    from alembic import command  # noqa: PLC0415 - slow to import and rarely needed
     from alembic.config import Config  # noqa: PLC0415
     from alembic.util import CommandError  # noqa: PLC0415
 
@@ -61,5 +62,5 @@ def _upgrade_schema(connection: Connection) -> None:
         command.upgrade(config, "head")
     except CommandError as error:
         raise BadSettings(
-            f"This database was made by a newer Moot: use that one, or another file ({error})."
+            f"This database was created by a newer Moot. Use that version, or another database ({error})."
         ) from error

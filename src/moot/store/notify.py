@@ -1,4 +1,7 @@
-"""Hearing what other processes tell through Postgres. Signals may be lost while it is away: `missed` says so."""
+"""Listener for Postgres notifications of other processes.
+
+Notifications are lost while the connection is down. `on_gap` reports this, so that readers can poll.
+"""
 
 import asyncio
 import contextlib
@@ -18,11 +21,11 @@ log = logging.getLogger(__name__)
 
 
 async def receive_notifications(database: Database, on_gap: Callable[[], None]) -> None:
-    """Pass on what is told until cancelled; call `missed` each time the connection had to be made anew."""
+    """Dispatch notifications until cancelled. Calls `on_gap` after each connect, also after the first."""
     while True:
         with contextlib.suppress(OSError, *POSTGRES_ERRORS):
             await _receive_until_disconnected(database, on_gap)
-        log.warning("lost the connection that listens to Postgres; connecting again")
+        log.warning("notification connection lost; reconnecting")
         await asyncio.sleep(RECONNECT_SECONDS)
 
 
@@ -37,11 +40,12 @@ async def _receive_until_disconnected(database: Database, on_gap: Callable[[], N
     try:
         for topic in TOPICS:
             await connection.add_listener(topic, on_notification)
-        on_gap()
+        on_gap()  # after LISTEN, so that no notification is missed in between
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(KEEPALIVE_SECONDS):
                     await lost.wait()
+            # A broken network sends no event, so poll with a query.
             await connection.execute("SELECT 1", timeout=KEEPALIVE_SECONDS)
     finally:
         with contextlib.suppress(Exception):

@@ -1,6 +1,6 @@
-"""How often something may happen: a bucket that fills so many times a minute, and holds so many at once.
+"""Rate limits by token bucket: requests per minute, with a burst.
 
-Counted in the database for all workers together, by its own clock, or in memory for one process.
+One limiter counts in the database for all workers, by the clock of the database. The other counts in memory.
 """
 
 import time
@@ -14,10 +14,10 @@ from moot.store.database import Database
 MINUTE = 60.0
 PURGE_EVERY = 1000
 MAX_NAMES = 10_000
-CLOCK_TOLERANCE_SECONDS = 0.001  # seconds by which one may be early: clocks are not finer than that
+CLOCK_TOLERANCE_SECONDS = 0.001  # a request may be this early, because clocks are not more precise
 
-# The generic cell rate algorithm: `free_at` is when all that was taken will have been given back. It may lie
-# so far ahead as the bucket is deep; where it lies further, the clock was set back, and the count begins anew.
+# Generic cell rate algorithm: `free_at` is the time when the bucket is full again, at most `depth` ahead. A later value
+# means that the clock was set back. The count restarts then, so that no client is blocked.
 ACQUIRE_SQL = """
 INSERT INTO rate (name, free_at) VALUES (:name, {now} + :interval)
 ON CONFLICT (name) DO UPDATE SET free_at = :interval + CASE
@@ -31,6 +31,8 @@ SQLITE_NOW = "((julianday('now') - 2440587.5) * 86400.0)"
 
 
 class RateLimiter:
+    """Limits shared by all workers of one database."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
         now = POSTGRES_NOW if database.is_postgres else SQLITE_NOW
@@ -38,12 +40,10 @@ class RateLimiter:
         self._purge_statement = _build_statement(PURGE_SQL, now)
         self._acquire_count = 0
 
-    async def try_acquire(
-        self, name: str, per_minute: int, burst: int | None = None, count: int = 1
-    ) -> float | None:
-        """Count one, or several; return None if they may happen, or else after how many seconds at most the next one may.
+    async def try_acquire(self, name: str, per_minute: int, burst: int | None = None, count: int = 1) -> float | None:
+        """Return None if `count` requests are allowed, else the seconds until the next one is, at most.
 
-        Without a burst, all of a minute may come at once.
+        `burst` is the number of requests allowed at once. By default it is `per_minute`.
         """
         interval = MINUTE / per_minute
         depth = interval * (burst or per_minute)
@@ -59,7 +59,7 @@ class RateLimiter:
         return None if taken else interval
 
     async def _purge_idle_names(self) -> None:
-        """Forget, now and then, the names that have all their minute free."""
+        """Delete rows of full buckets, once per PURGE_EVERY calls."""
         self._acquire_count += 1
         if self._acquire_count % PURGE_EVERY == 0:
             async with self._database.write() as connection:
@@ -67,7 +67,7 @@ class RateLimiter:
 
 
 class MemoryRateLimiter:
-    """The same count in memory and for this process; what was counted least recently is forgotten."""
+    """The same limit for one process. Keeps MAX_NAMES names and drops the least recently used."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

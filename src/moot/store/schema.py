@@ -1,4 +1,4 @@
-"""The tables. Every row that a person makes belongs to a tenant, and every query asks for it."""
+"""Database schema. Rows of users belong to a tenant, and every query filters by it."""
 
 from typing import Any
 
@@ -21,17 +21,16 @@ from sqlalchemy import (
 )
 
 from moot.types.chunks import Usage
-from moot.types.debate import DebateOptions
 from moot.types.evaluations import Improvement, Verdict
 from moot.types.faults import Fault
-from moot.types.modes import AdvisorOptions, DirectedOptions
+from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions
 from moot.types.participants import Participant
 from moot.types.run_plan import RunPlan
 from moot.types.tools import ToolUse
 
 
 class Json(TypeDecorator[Any]):
-    """A value as JSON text, checked against its type on the way out."""
+    """A column that stores a value as JSON text and validates its type when it is read."""
 
     impl = Text
     cache_ok = True
@@ -52,7 +51,7 @@ class Json(TypeDecorator[Any]):
 
 
 Strings = tuple[str, ...]
-Number = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER counts by itself in SQLite
+Number = BigInteger().with_variant(Integer, "sqlite")  # SQLite autoincrements only INTEGER columns
 
 metadata = MetaData(
     naming_convention={
@@ -69,17 +68,15 @@ def _id_column() -> Column[str]:
 
 
 def _sequence_columns() -> tuple[Column[int], Column[str]]:
-    """An id for the world, and a number for what orders or indexes rows."""
+    """Return the public `id`, and a `number` that orders rows and keys the full-text index."""
     return (
         Column("number", Number, primary_key=True, autoincrement=True),
         Column("id", Text, nullable=False, unique=True),
     )
 
 
-def _foreign_key(
-    table: str, *, nullable: bool = False, on_delete: str = "CASCADE", name: str = ""
-) -> Column[str]:
-    """Point to a row of another table; when that row goes, this one goes or forgets it."""
+def _foreign_key(table: str, *, nullable: bool = False, on_delete: str = "CASCADE", name: str = "") -> Column[str]:
+    """Reference a row of another table. Deleting that row deletes this one, or with SET NULL clears the column."""
     return Column(name or table, Text, ForeignKey(f"{table}.id", ondelete=on_delete), nullable=nullable)
 
 
@@ -103,8 +100,8 @@ account = Table(
     _id_column(),
     _tenant_column(),
     Column("name", Text, nullable=False, unique=True),
-    Column("password", Text, nullable=True),  # an argon2 hash; None cannot log in
-    Column("budget", Float(53), nullable=True),  # US dollars a week; None is no limit
+    Column("password", Text, nullable=True),  # argon2 hash; None: cannot log in
+    Column("budget", Float(53), nullable=True),  # US dollars per week; None: the default limit
     _time_column(),
 )
 
@@ -134,8 +131,8 @@ provider_key = Table(
     metadata,
     Column("tenant", Text, ForeignKey("tenant.id", ondelete="CASCADE"), primary_key=True),
     Column("provider", Text, primary_key=True),
-    Column("origin", Text, nullable=False),
-    Column("sealed", LargeBinary, nullable=False),
+    Column("origin", Text, nullable=False),  # the only server that may receive the key
+    Column("sealed", LargeBinary, nullable=False),  # encrypted key
     _time_column(),
 )
 
@@ -145,7 +142,7 @@ tool_server = Table(
     Column("tenant", Text, ForeignKey("tenant.id", ondelete="CASCADE"), primary_key=True),
     Column("name", Text, primary_key=True),
     Column("url", Text, nullable=False),
-    Column("sealed", LargeBinary, nullable=False),  # its headers
+    Column("sealed", LargeBinary, nullable=False),  # encrypted headers
     _time_column(),
 )
 
@@ -165,7 +162,7 @@ persona = Table(
     Index(None, "tenant"),
 )
 
-persona_use = Table(  # by persona, which may be a shipped one that is in no table
+persona_use = Table(  # usage counts; a shipped persona has no row in `persona`
     "persona_use",
     metadata,
     Column("tenant", Text, ForeignKey("tenant.id", ondelete="CASCADE"), primary_key=True),
@@ -237,17 +234,17 @@ run = Table(
     Column("mode", Text, nullable=False),
     Column("plan", Json(RunPlan), nullable=False),
     Column("status", Text, nullable=False),
-    Column("epoch", Integer, nullable=False, server_default="0"),
-    Column("stop", Text, nullable=True),  # why the whole run is to end
-    Column("stopped", Json(Strings), nullable=True),  # participants that are to end
+    Column("epoch", Integer, nullable=False, server_default="0"),  # fencing token, one higher with each lease
+    Column("stop", Text, nullable=True),  # reason to stop the run, once requested
+    Column("stopped", Json(Strings), nullable=True),  # ids of participants to stop
     Column("worker", Text, nullable=True),
-    Column("place", Number, nullable=False, server_default="0"),
-    Column("account", Text, nullable=True),  # who started it, and pays for it
-    Column("revision", Integer, nullable=False, server_default="0"),  # how often something of it was retried
-    Column("begun", Integer, nullable=False, server_default="0"),  # the revision that is being executed
-    Column("retried", Json(dict[str, int]), nullable=True),  # participants, and the revision they are due in
-    Column("reserved", Float(53), nullable=True),  # US dollars of the budget, while it goes on
-    Column("again", Text, nullable=True),  # the answer of which it makes another version
+    Column("place", Number, nullable=False, server_default="0"),  # order of runs: number of the user message
+    Column("account", Text, nullable=True),  # started it and pays for it
+    Column("revision", Integer, nullable=False, server_default="0"),  # number of retries
+    Column("begun", Integer, nullable=False, server_default="0"),  # the revision being executed
+    Column("retried", Json(dict[str, int]), nullable=True),  # participant id: revision that retries it
+    Column("reserved", Float(53), nullable=True),  # US dollars; counts while the run is live
+    Column("again", Text, nullable=True),  # id of the answer that this run regenerates
     _time_column(),
     _time_column("ended_at", nullable=True),
     Index(None, "account", "status"),
@@ -269,7 +266,7 @@ message = Table(
     "message",
     metadata,
     *_sequence_columns(),
-    Column("place", Number, nullable=False),  # the number of what its run answers to: runs never interleave
+    Column("place", Number, nullable=False),  # that of its run, so that runs never interleave
     _tenant_column(),
     _foreign_key("discussion"),
     _foreign_key("run", nullable=True),
@@ -289,25 +286,25 @@ message = Table(
     Column("latency", Float(53), nullable=True),
     Column("first_token", Float(53), nullable=True),
     Column("fault", Json(Fault), nullable=True),
-    Column("finish", Text, nullable=True),  # why its model ended it
-    Column("audience", Json(Strings), nullable=True),
-    Column("thread", Text, nullable=True),  # the participant whose own thread it is in; None is the main one
+    Column("finish", Text, nullable=True),  # finish reason of the model
+    Column("audience", Json(Strings), nullable=True),  # ids of participants that may see it; None: all
+    Column("thread", Text, nullable=True),  # id of the participant with this private thread; None: main thread
     Column("files", Json(Strings), nullable=True),
-    Column("hidden", Boolean, nullable=False),
-    Column("view", Text, nullable=True),
+    Column("hidden", Boolean, nullable=False),  # instructions, which models see and users do not
+    Column("view", Text, nullable=True),  # these three columns allow to rebuild the prompt of an answer
     Column("upto", Number, nullable=True),
     Column("instruction", Text, nullable=True),
-    Column("script", Text, nullable=True),  # speech and actions as an array
-    Column("tools", Json(tuple[ToolUse, ...]), nullable=True),  # calls that were made for it
-    Column("version_of", Text, nullable=True),  # the answer instead of which it stands from its number on
-    Column("copy_of", Text, nullable=True),  # the earlier version that was chosen again
+    Column("script", Text, nullable=True),  # JSON array of text and action objects
+    Column("tools", Json(tuple[ToolUse, ...]), nullable=True),  # tool calls of the turn
+    Column("version_of", Text, nullable=True),  # id of the first version, which this one replaces
+    Column("copy_of", Text, nullable=True),  # id of the earlier version that a user selected again
     _time_column(),
     UniqueConstraint("run", "stage", "round", "participant"),
     Index(None, "version_of"),
     Index(None, "discussion", "place", "number"),
 )
 
-permission = Table(  # of a call with effects, by its id: whether it may be made, and whether it was begun
+permission = Table(  # approval of a tool call with side effects; the key is the call id
     "permission",
     metadata,
     _id_column(),
@@ -318,16 +315,16 @@ permission = Table(  # of a call with effects, by its id: whether it may be made
     Column("stage", Text, nullable=False),
     Column("round", Integer, nullable=False),
     Column("tool", Text, nullable=False),
-    Column("answer", Text, nullable=True),  # None while it is waited for
-    Column("account", Text, nullable=True),  # who gave it
-    Column("begun", Boolean, nullable=False),
-    Column("attempt", Text, nullable=False),  # to take the turn: one that begins anew is another
+    Column("answer", Text, nullable=True),  # decision; None while pending
+    Column("account", Text, nullable=True),  # the account that decided
+    Column("begun", Boolean, nullable=False),  # the call has started
+    Column("attempt", Text, nullable=False),  # changes when the turn restarts
     _time_column(),
     Index(None, "run"),
     Index(None, "discussion", "tool"),
 )
 
-lane = Table(  # one participant's way through a debate
+lane = Table(  # progress of one participant in a debate
     "lane",
     metadata,
     Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
@@ -337,7 +334,7 @@ lane = Table(  # one participant's way through a debate
     Column("late", Boolean, nullable=False),
 )
 
-finding = Table(  # what was found out in a run, by what it rests on, and what was told of it: the events that did so
+finding = Table(  # analysis results by cache key, and notices: JSON of their events
     "finding",
     metadata,
     Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
@@ -345,7 +342,7 @@ finding = Table(  # what was found out in a run, by what it rests on, and what w
     Column("body", Text, nullable=False),
 )
 
-blob = Table(  # what is in files, once for all files with the same content
+blob = Table(  # file contents, stored once per hash
     "blob",
     metadata,
     Column("tenant", Text, ForeignKey("tenant.id", ondelete="CASCADE"), primary_key=True),
@@ -367,7 +364,7 @@ file = Table(
     Index(None, "tenant", "sha256"),
 )
 
-token_rate = Table(  # what providers counted, to correct guesses by
+token_rate = Table(  # counts reported by providers, to estimate tokens
     "token_rate",
     metadata,
     Column("model", Text, primary_key=True),
@@ -375,20 +372,20 @@ token_rate = Table(  # what providers counted, to correct guesses by
     Column("tokens", BigInteger, nullable=False),
 )
 
-recap = Table(  # what a discussion came to, for others that refer to it
+recap = Table(  # summary of a discussion, for discussions that reference it
     "recap",
     metadata,
     _id_column(),
     _tenant_column(),
     _foreign_key("discussion"),
     Column("points", Json(Strings), nullable=False),
-    Column("messages", Integer, nullable=False),  # how many it covers
+    Column("messages", Integer, nullable=False),  # number of messages it covers
     Column("model", Text, nullable=False),
     _time_column(),
     Index(None, "discussion", "created_at"),
 )
 
-trial = Table(  # what somebody asserts of an answer, how it was judged, and what it was improved to
+trial = Table(  # evaluation of an answer: assertions, verdicts, improvements
     "trial",
     metadata,
     _id_column(),
@@ -403,7 +400,7 @@ trial = Table(  # what somebody asserts of an answer, how it was judged, and wha
     Index(None, "message"),
 )
 
-charge = Table(  # what calls of models cost, a turn's attempts as one; it outlives the discussion, because it was paid
+charge = Table(  # cost of model calls, one row per turn; stays when the discussion is deleted
     "charge",
     metadata,
     _id_column(),
@@ -421,7 +418,7 @@ charge = Table(  # what calls of models cost, a turn's attempts as one; it outli
     Index(None, "run"),
 )
 
-reup = Table(  # a week whose budget was begun anew, and when
+reup = Table(  # a week whose budget was reset, and when
     "reup",
     metadata,
     Column("account", Text, ForeignKey("account.id", ondelete="CASCADE"), primary_key=True),
@@ -429,7 +426,7 @@ reup = Table(  # a week whose budget was begun anew, and when
     _time_column(),
 )
 
-line_up = Table(  # who sits at a table and how they speak, kept to be used again
+line_up = Table(  # preset: participants, mode and options
     "line_up",
     metadata,
     _id_column(),
@@ -501,8 +498,8 @@ idempotency = Table(
     metadata,
     Column("tenant", Text, ForeignKey("tenant.id", ondelete="CASCADE"), primary_key=True),
     Column("key", Text, primary_key=True),
-    Column("request", Text, nullable=False),  # a hash of what was asked, so that a key is not used twice
-    Column("reply", Text, nullable=False),
+    Column("request", Text, nullable=False),  # hash of the request, to reject a reused key
+    Column("reply", Text, nullable=False),  # JSON; empty until the request is done
     _time_column(),
     Index(None, "created_at"),
 )
@@ -511,34 +508,34 @@ rate = Table(
     "rate",
     metadata,
     Column("name", Text, primary_key=True),
-    _time_column("free_at"),
+    _time_column("free_at"),  # when the bucket is full again
 )
 
 worker = Table(
     "worker",
     metadata,
     _id_column(),
-    Column("beats", BigInteger, nullable=False),
-    Column("reaper", Text, nullable=True),
+    Column("beats", BigInteger, nullable=False),  # number of heartbeats
+    Column("reaper", Text, nullable=True),  # id of the worker that takes over; its own id after it left
     _time_column(),
 )
 
-installation = Table(
+installation = Table(  # key and value pairs, such as the fingerprint of the secret
     "installation",
     metadata,
     Column("name", Text, primary_key=True),
     Column("value", Text, nullable=False),
 )
 
-insight_vector = Table(  # what an embedding model makes of an insight; another model's vectors are others
+insight_vector = Table(  # embedding of an insight, one per model
     "insight_vector",
     metadata,
     Column("insight", Text, ForeignKey("insight.id", ondelete="CASCADE"), primary_key=True),
     Column("model", Text, primary_key=True),
-    Column("vector", LargeBinary, nullable=False),  # floats of 32 bits, of length 1 together
+    Column("vector", LargeBinary, nullable=False),  # 32-bit floats, normalized to length 1
 )
 
-channel = Table(  # a channel of a chat service, and the discussion that is led in it
+channel = Table(  # Discord channel and the discussion bound to it
     "channel",
     metadata,
     _id_column(),
@@ -548,13 +545,13 @@ channel = Table(  # a channel of a chat service, and the discussion that is led 
     Column("mode", Text, nullable=False),
     Column("participants", Json(tuple[Participant, ...]), nullable=False),
     Column("rounds", Integer, nullable=False),
-    Column("trouble", Text, nullable=True),
+    Column("trouble", Text, nullable=True),  # why sending is disabled; None: it is not
     _time_column(),
     Index(None, "tenant"),
     Index(None, "discussion"),
 )
 
-channel_message = Table(  # what was heard in a channel, and not yet said in its discussion
+channel_message = Table(  # queue: received in a channel, not sent to the discussion yet
     "channel_message",
     metadata,
     _id_column(),
@@ -563,34 +560,34 @@ channel_message = Table(  # what was heard in a channel, and not yet said in its
     Index(None, "channel"),
 )
 
-channel_run = Table(  # how far a run was told in a channel, and what it answers there
+channel_run = Table(  # delivery progress of a run in a channel
     "channel_run",
     metadata,
     Column("channel", Text, ForeignKey("channel.id", ondelete="CASCADE"), primary_key=True),
     Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
-    Column("seq", Integer, nullable=False),
-    Column("message", Text, nullable=True),
+    Column("seq", Integer, nullable=False),  # last delivered event
+    Column("message", Text, nullable=True),  # id of the Discord message that it answers
     Column("author", Text, nullable=True),
     Index(None, "run"),
 )
 
-channel_post = Table(  # a message that a run became in a channel; without an id it is on its way
+channel_post = Table(  # Discord message with a part of a run
     "channel_post",
     metadata,
     Column("channel", Text, ForeignKey("channel.id", ondelete="CASCADE"), primary_key=True),
     Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
     Column("place", Integer, primary_key=True),
-    Column("message", Text, nullable=True),
+    Column("message", Text, nullable=True),  # Discord id; None until the response arrives
     Index(None, "run"),
 )
 
-channel_memory = Table(  # what a participant still knows of what was said in a channel longer ago
+channel_memory = Table(  # summary of older messages in a channel, per participant
     "channel_memory",
     metadata,
     Column("channel", Text, ForeignKey("channel.id", ondelete="CASCADE"), primary_key=True),
     Column("participant", Text, primary_key=True),
     Column("words", Text, nullable=False),
     Column("discussions", Json(tuple[str, ...]), nullable=False),
-    _time_column("upto"),
+    _time_column("upto"),  # time of the newest message that it covers
     _time_column(),
 )

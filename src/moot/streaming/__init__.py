@@ -1,1 +1,1 @@
-"""Provider chunks to turn events: reasoning extraction, cancellation, time-outs, the result of a turn."""
+"""Stream processing of one turn: provider chunks in, events out, with cancellation and timeouts."""

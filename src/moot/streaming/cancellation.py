@@ -1,4 +1,4 @@
-"""Stops a stream on request, and times it out when it is idle or too long."""
+"""Cancellation of streams: stop requests, idle timeout and total timeout."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
@@ -12,18 +12,24 @@ StreamEndReason = StopReason | Literal["idle", "total"]
 
 
 class StreamTimeouts:
+    """Async context manager that cancels its body on timeout or on `cancel_stream`.
+
+    The body's CancelledError is swallowed; callers read `end_reason` instead.
+    A cancellation from outside is not swallowed.
+    """
+
     def __init__(self, idle: float, total: float) -> None:
         self.end_reason: StreamEndReason | None = None
         self._idle = idle
         self._total = total
-        self._cancellable = False  # whether a cancellation may be sent into the scope now
+        self._cancellable = False  # False before entry, after exit, and inside the shield
         self._cancelled = False
         self.cancellation_shield = CancellationShield(self)
 
     async def __aenter__(self) -> Self:
         task = asyncio.current_task()
         if task is None:
-            raise RuntimeError("a Guard protects a task")
+            raise RuntimeError("StreamTimeouts must be entered inside a task")
         self._task = task
         self._initial_cancel_requests = task.cancelling()
         self._loop = asyncio.get_running_loop()
@@ -40,21 +46,25 @@ class StreamTimeouts:
         self._timer.cancel()
         if not self._cancelled:
             return False
-        if kind is not asyncio.CancelledError:  # sent, but the block was left before it arrived
+        if kind is not asyncio.CancelledError:
+            # The body returned before asyncio delivered the cancellation. Receive it here, or it would
+            # hit the next `await` of the caller.
             with suppress(asyncio.CancelledError):
                 await asyncio.sleep(0)
-        if (
-            self._task.uncancel() > self._initial_cancel_requests
-        ):  # somebody else wants the task to end as well
+        # `uncancel` withdraws our own request. If more are pending, another caller cancels the task too.
+        if self._task.uncancel() > self._initial_cancel_requests:
             raise asyncio.CancelledError
         return kind is asyncio.CancelledError
 
     def record_progress(self) -> None:
-        """Note that there was progress."""
+        """Restart the idle timeout."""
         self._last_progress = self._loop.time()
 
     def cancel_stream(self, reason: StreamEndReason) -> None:
-        """End the scope; of several reasons, the user's stop counts."""
+        """Idempotent. The first reason wins, but a stop by the user replaces any other.
+
+        Inside the shield this only sets `end_reason`; the body must check it afterwards.
+        """
         if self.end_reason is None or reason == "stopped_by_user":
             self.end_reason = reason
         if self._cancellable and not self._cancelled:
@@ -71,33 +81,38 @@ class StreamTimeouts:
         elif now >= deadline and self._cancellable:
             self.cancel_stream("idle")
         else:
-            due = deadline if now < deadline else now + self._idle  # silence is ours while a step finishes
+            # Inside the shield the server waits for its own callback, so the provider is not idle.
+            due = deadline if now < deadline else now + self._idle
             self._timer = self._loop.call_at(due, self._check_deadline)
 
 
 class CancellationShield:
-    """Lets a step finish first; it counts as progress, and its user looks at `ending` afterwards.
+    """Delays cancellation while its body runs. Callers must check `end_reason` after it.
 
-    A class and not a generator, because it is entered once for every batch of chunks.
+    The exit restarts the idle timeout. It is a class and not a generator for speed: each batch enters it.
     """
 
     def __init__(self, timeouts: StreamTimeouts) -> None:
         self._timeouts = timeouts
 
     def __enter__(self) -> None:
-        self._timeouts._cancellable = False  # noqa: SLF001 - a part of the guard
+        self._timeouts._cancellable = False  # noqa: SLF001 - part of StreamTimeouts
 
     def __exit__(self, *_: object) -> None:
         self._timeouts._cancellable = True  # noqa: SLF001
         self._timeouts.record_progress()
 
 
+# Lowest priority first: a stop reason only replaces those before it.
 REASON_PRIORITY: tuple[StopReason, ...] = ("late", "over_cap", "follow_up_interrupt", "stopped_by_user")
-CLOSE_TIMEOUT_SECONDS = 1.0
+CLOSE_TIMEOUT_SECONDS = 1.0  # for stopped tasks to finish, before they are cancelled
 
 
 class StopSignal:
-    """A wish to stop. A child hears its parent's wishes, but for those it is deaf to; a parent hears no child's."""
+    """A stop request, for example for a run, with a child per participant.
+
+    A child receives the requests of its parent, except `ignored_reason`. A parent receives none of its children.
+    """
 
     def __init__(self, parent: "StopSignal | None" = None, ignored_reason: StopReason | None = None) -> None:
         self.reason: StopReason | None = None
@@ -119,7 +134,7 @@ class StopSignal:
 
     @contextmanager
     def notify_on_stop(self, watcher: Callable[[StopReason], None]) -> Iterator[None]:
-        """Call `watcher` when a stop is wished, at once if it was already."""
+        """Call the callback on each stop request, and immediately if one is pending."""
         self._watchers.add(watcher)
         try:
             if self.reason is not None:
@@ -129,11 +144,11 @@ class StopSignal:
             self._watchers.discard(watcher)
 
     async def sleep_unless_stopped(self, seconds: float) -> bool:
-        """Wait, but not past a stop; return whether there was one."""
+        """Return True if a stop request ended the sleep."""
         woken = asyncio.Event()
         with self.notify_on_stop(lambda _: woken.set()):
             try:
-                async with asyncio.timeout(seconds):  # and not wait_for, which may swallow a cancellation
+                async with asyncio.timeout(seconds):  # not wait_for, which may swallow a cancellation
                     await woken.wait()
             except TimeoutError:
                 return False
@@ -141,12 +156,12 @@ class StopSignal:
 
 
 async def stop_tasks(tasks: Mapping["asyncio.Task[None]", StopSignal]) -> None:
-    """Stop what goes on, so that what was said is still paid for; whatever does not end soon is cancelled."""
-    ending = tuple(tasks)
+    """Request a stop first, so that each task can still record its usage. Cancel it after a timeout."""
+    stopping = tuple(tasks)
     for stop in tuple(tasks.values()):
         stop.request_stop()
-    if ending:
-        await asyncio.wait(ending, timeout=CLOSE_TIMEOUT_SECONDS)
-    for task in ending:
+    if stopping:
+        await asyncio.wait(stopping, timeout=CLOSE_TIMEOUT_SECONDS)
+    for task in stopping:
         task.cancel()
-    await asyncio.gather(*ending, return_exceptions=True)
+    await asyncio.gather(*stopping, return_exceptions=True)

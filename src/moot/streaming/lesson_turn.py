@@ -1,6 +1,7 @@
-"""A turn in a lesson: an array in which speech and silent actions interleave, performed while it is written.
+"""Parser for a lesson turn: a JSON array of speech and whiteboard actions, applied while it streams.
 
-Speech is said as it grows; an action is taken when it is complete, or dropped with the reason, and the speech goes on.
+Speech streams as text. An action is applied when its object is complete, or rejected with a reason.
+A rejected action does not end the turn.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from moot.streaming.json_array.parser import JsonArrayParser, ObjectItem, Speech
 from moot.streaming.reasoning_tags import TextPiece
 from moot.types.actions import Action, get_action_name, get_action_params, parse_action
 from moot.types.errors import InvalidAction
-from moot.types.modes import LessonRole
+from moot.types.participants import LessonRole
 from moot.types.primitives import new_id
 from moot.whiteboard.state import Board, apply_action, assign_element_id, find_action_problem
 
@@ -25,7 +26,7 @@ class ActionPerformed(Struct, frozen=True):
 
 
 class RejectedAction(Struct, frozen=True):
-    """An action that is unknown, wrong or not allowed, and why it was not taken."""
+    """An action that is unknown, invalid or not allowed for the role. Users see the reason."""
 
     name: str
     reason: str
@@ -44,6 +45,8 @@ LessonItem = SpeechItem | ActionItem
 
 
 class LessonTurnParser:
+    """Parses one turn, and applies its actions to `board`."""
+
     def __init__(self, role: LessonRole | None, board: Board) -> None:
         self.board = board
         self._role = role
@@ -51,17 +54,17 @@ class LessonTurnParser:
         self._items: list[str | Action] = []
 
     def create_successor(self) -> "LessonTurnParser":
-        """Begin another act on the board that this one leaves."""
+        """Return a new parser that starts with the board of this one."""
         return LessonTurnParser(self._role, self.board)
 
     @property
     def text(self) -> str:
-        """All that was said."""
+        """The speech, without actions."""
         return "".join(line for line in self._items if isinstance(line, str))
 
     @property
     def lesson_items(self) -> str:
-        """The array as it was performed; nothing, if nothing was."""
+        """The accepted items as a JSON array; an empty string if there are none."""
         return encode_lesson_items(self._items) if self._items else ""
 
     def feed(self, text: str) -> list[TextPiece | ActionPerformed | RejectedAction]:
@@ -70,58 +73,49 @@ class LessonTurnParser:
     def close(self) -> list[TextPiece | ActionPerformed | RejectedAction]:
         return [piece for one in self._array_parser.close() for piece in self._process_piece(one)]
 
-    def _process_piece(
-        self, piece: SpeechDelta | ObjectItem
-    ) -> list[TextPiece | ActionPerformed | RejectedAction]:
+    def _process_piece(self, piece: SpeechDelta | ObjectItem) -> list[TextPiece | ActionPerformed | RejectedAction]:
         if isinstance(piece, SpeechDelta):
-            text = piece.text.replace("\0", "")  # which no database keeps
+            text = piece.text.replace("\0", "")  # PostgreSQL rejects NUL in a string
             self._items += [text] if text else []
             return [TextPiece(text)] if text else []
         name, params = action_name_and_params(piece) or ("", {})
         try:
             action = assign_element_id(parse_action(name, params, self._role), self.board)
-        except InvalidAction as refused:
-            return [RejectedAction(name[:100], str(refused))]
-        if (words := find_action_problem(self.board, action)) is not None:
-            return [RejectedAction(name, words)]
+        except InvalidAction as error:
+            return [RejectedAction(name[:100], str(error))]
+        if (problem := find_action_problem(self.board, action)) is not None:
+            return [RejectedAction(name, problem)]
         self.board = apply_action(self.board, action)
         self._items.append(action)
         return [ActionPerformed(new_id("act"), action)]
 
 
 def encode_lesson_items(items: Sequence[str | Action]) -> str:
-    """Write down what was performed as the array that it came from."""
+    """Serialize to the JSON format that the model writes. Adjacent strings become one text item."""
     array: list[LessonItem] = []
     for _, neighbours in groupby(items, key=lambda line: isinstance(line, str)):
         run = list(neighbours)
         if speech := [line for line in run if isinstance(line, str)]:
             array.append(SpeechItem("".join(speech)))
         array += [
-            ActionItem(get_action_name(line), get_action_params(line))
-            for line in run
-            if not isinstance(line, str)
+            ActionItem(get_action_name(line), get_action_params(line)) for line in run if not isinstance(line, str)
         ]
     return msgspec.json.encode(array).decode()
 
 
 def concatenate_lesson_items(first: str, second: str) -> str:
-    """Put two arrays together."""
-    lines = [
-        line for one in (first, second) if one for line in msgspec.json.decode(one, type=list[msgspec.Raw])
-    ]
+    """Concatenate two serialized arrays; each may be an empty string."""
+    lines = [line for one in (first, second) if one for line in msgspec.json.decode(one, type=list[msgspec.Raw])]
     return msgspec.json.encode(lines).decode() if lines else ""
 
 
 def extract_speech(array: str) -> str:
-    """Return only the speech of an array, whole."""
-    reader = JsonArrayParser()
-    return "".join(one.text for one in [*reader.feed(array), *reader.close()] if isinstance(one, SpeechDelta))
+    parser = JsonArrayParser()
+    return "".join(one.text for one in [*parser.feed(array), *parser.close()] if isinstance(one, SpeechDelta))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096)  # each later turn of the lesson parses the same strings again
 def parse_lesson_actions(lesson_items: str) -> tuple[Action, ...]:
-    """Read the actions of a turn out of what was kept of it: the same again with every turn that follows."""
+    """Parse stored items. The role is not checked again: `teacher` may use every action."""
     lines = msgspec.json.decode(lesson_items, type=list[LessonItem])
-    return tuple(
-        parse_action(line.name, line.params, "teacher") for line in lines if isinstance(line, ActionItem)
-    )
+    return tuple(parse_action(line.name, line.params, "teacher") for line in lines if isinstance(line, ActionItem))

@@ -1,7 +1,7 @@
-"""Taking `<think>` and `<details>` blocks out of streamed text, whatever way the text is cut.
+"""Parser that extracts `<think>` and `<details>` blocks from streamed text, in chunks of any size.
 
-Inside code the tags are only characters. Text is handed on at once, except for a last few characters that may
-turn out to begin a tag or a run of backticks, and a tag inside a code span that has not been closed yet.
+Tags inside Markdown code are plain text. The parser releases text immediately, with two exceptions.
+It buffers the start of a possible tag or backtick run, and a tag inside an unclosed code span.
 """
 
 import re
@@ -10,8 +10,8 @@ from itertools import groupby
 from msgspec import Struct
 
 REASONING_TAGS = ("think", "details")
-MAX_BACKTICK_RUN = 256  # backticks that are waited for; a longer run means nothing
-MAX_CODE_SPAN_CHARS = 2000  # characters in which a code span with a tag in it must close
+MAX_BACKTICK_RUN = 256  # a longer run is plain text and is not buffered
+MAX_CODE_SPAN_CHARS = 2000  # limit of the buffer for a code span with a tag
 _ATTRIBUTES = r"(?:[ \t][^<>\n`~]{0,40})?"
 _TAG = rf"<(/?)(think|details){_ATTRIBUTES}>"
 _TAG_OR_TICKS = re.compile(rf"{_TAG}|`+|~{{3,}}", re.IGNORECASE)
@@ -43,22 +43,24 @@ class ThoughtPiece(Struct, frozen=True):
 
 
 class TextRetraction(Struct, frozen=True):
-    """All that was said so far was thought; it follows as a thought."""
+    """All text so far was reasoning. A ThoughtPiece with the same text follows."""
 
 
 StreamPiece = TextPiece | ThoughtPiece | TextRetraction
 
 
 class ReasoningTagParser:
+    """Each method returns the new pieces. `text`, `thoughts` and `details` hold the full result so far."""
+
     def __init__(self) -> None:
         self._text_parts: list[str] = []
         self._thought_parts: list[str] = []
         self._details_parts: list[str] = []
         self._buffer = ""
-        self._leading_whitespace: list[str] = []  # white space before the first word, kept until there is one
+        self._leading_whitespace: list[str] = []  # buffer for whitespace before the first word
         self._state = "text"  # text | span | fence | think | details
-        self._code_opening = ""  # the run of backticks or tildes that opened the code
-        self._details_depth = 0  # of details within details
+        self._code_opening = ""  # the backticks or tildes that opened the code
+        self._details_depth = 0  # nested <details>
 
     @property
     def text(self) -> str:
@@ -83,28 +85,29 @@ class ReasoningTagParser:
         return _merge_pieces(pieces)
 
     def add_thought(self, text: str) -> list[StreamPiece]:
-        """Take in reasoning that the provider has already told apart."""
+        """Add reasoning that the provider sends in a separate field."""
         self._thought_parts.append(text)
         return [ThoughtPiece(text)]
 
     def close(self) -> list[StreamPiece]:
-        """Release what was held back; a block that was never closed counts as closed here."""
+        """Flush the buffer at the end of the stream. An unclosed block counts as closed."""
         pieces: list[StreamPiece] = []
         if self._state == "span" and self._code_opening not in _TICKS.findall(self._buffer):
-            self._state = "text"  # a span that never closed was none: what was held may hold a tag
+            self._state = "text"  # an unclosed span is not code, so a tag in the buffer counts
             pieces += self.feed(self._take_buffer())
         return _merge_pieces([*pieces, *self._add_content(self._take_buffer())])
 
     def _take_buffer(self) -> str:
-        held, self._buffer = self._buffer, ""
-        return held
+        buffered, self._buffer = self._buffer, ""
+        return buffered
 
     def _consume_next(self, rest: str, pieces: list[StreamPiece]) -> str:
-        """Consume up to the next mark that matters here, or all but what may be half of one."""
+        """Consume text up to and including the next mark, and return the rest.
+
+        Without a mark, buffer the end of the text that may be an incomplete mark.
+        """
         mark = _MARKS[self._state].search(rest)
-        if mark is None or (
-            mark.end() == len(rest) and mark[0][0] in "`~" and len(mark[0]) <= MAX_BACKTICK_RUN
-        ):
+        if mark is None or (mark.end() == len(rest) and mark[0][0] in "`~" and len(mark[0]) <= MAX_BACKTICK_RUN):
             half = self._partial_mark_start(rest)
             pieces += self._add_content(rest[:half])
             self._buffer = rest[half:]
@@ -116,7 +119,7 @@ class ReasoningTagParser:
         return rest[mark.end() :]
 
     def _partial_mark_start(self, rest: str) -> int:
-        """Return where the part begins that more text could turn into a mark."""
+        """Return the index of an incomplete mark at the end, or the length if there is none."""
         words = rest.rstrip(rest[-1]) if rest[-1] in "`~" else rest
         if self._state in {"text", "span", "fence"} and 0 < len(rest) - len(words) <= MAX_BACKTICK_RUN:
             return len(words)
@@ -126,7 +129,7 @@ class ReasoningTagParser:
         return len(rest)
 
     def _handle_tag_in_span(self, rest: str, pieces: list[StreamPiece]) -> str:
-        """Pass a tag inside a span: only characters if the span closes on its line, else a tag after all."""
+        """The tag is plain text if the span closes on the same line. If not, the span is not code."""
         known = min(len(rest), MAX_CODE_SPAN_CHARS)
         for end in _SPAN_END.finditer(rest, 0, MAX_CODE_SPAN_CHARS):
             if end[0] == "\n":
@@ -143,7 +146,7 @@ class ReasoningTagParser:
         return ""
 
     def _handle_mark(self, mark: re.Match[str]) -> list[StreamPiece]:
-        """Pass a mark: change what we are inside of, and keep the mark where it is only characters."""
+        """Update the state, and return the mark as content where it is plain text."""
         match self._state:
             case "think":
                 self._state = "text"
@@ -181,13 +184,14 @@ class ReasoningTagParser:
                 if self._details_parts:
                     self._details_parts.append("\n\n")
             case True, "think":
+                # Some models omit the opening tag, so all text before the closing tag is reasoning.
                 return self._retract_text()
             case _:
                 return self._add_text(mark[0])
         return []
 
     def _is_at_line_start(self) -> bool:
-        """Tell whether nothing but white space, quote marks and a list's mark was said on this line."""
+        """True if the line has only whitespace, quote marks and a list marker so far: a fence may open here."""
         line = "".join(self._leading_whitespace)
         for piece in reversed(self._text_parts):
             _, newline, end = piece.rpartition("\n")
@@ -197,10 +201,10 @@ class ReasoningTagParser:
         return _LINE_START.fullmatch(line) is not None
 
     def _retract_text(self) -> list[StreamPiece]:
-        said = self.text
+        retracted = self.text
         self._text_parts.clear()
         self._leading_whitespace.clear()
-        return [TextRetraction(), *self.add_thought(said)] if said else []
+        return [TextRetraction(), *self.add_thought(retracted)] if retracted else []
 
     def _add_content(self, text: str) -> list[StreamPiece]:
         if not text:
@@ -218,31 +222,29 @@ class ReasoningTagParser:
             self._leading_whitespace.append(text)
             if not text.strip():
                 return []
-            text = "".join(self._leading_whitespace).lstrip("\r\n")  # what a think block leaves behind
+            text = "".join(self._leading_whitespace).lstrip("\r\n")  # a think block leaves newlines behind
             self._leading_whitespace.clear()
         self._text_parts.append(text)
         return [TextPiece(text)]
 
 
 def _merge_pieces(pieces: list[StreamPiece]) -> list[StreamPiece]:
-    """Put neighbours of one kind together: a mark that was only characters parts no text."""
+    """Merge adjacent pieces of the same type, so that a plain-text mark causes no extra event."""
     joined: list[StreamPiece] = []
     for kind, run in groupby(pieces, type):
         if kind is TextRetraction:
             joined += run
         else:
-            joined.append(
-                kind("".join([piece.text for piece in run if not isinstance(piece, TextRetraction)]))
-            )
+            joined.append(kind("".join([piece.text for piece in run if not isinstance(piece, TextRetraction)])))
     return joined
 
 
 def _remove_summaries(details: str) -> str:
-    """Drop what stands between `<summary>` and `</summary>`, in one pass."""
+    """Remove each `<summary>` element. One pass, because a regex for pairs can be quadratic."""
     kept: list[str] = []
-    place, inside = 0, False
+    position, inside = 0, False
     for tag in _SUMMARY_TAG.finditer(details):
         if not inside:
-            kept.append(details[place : tag.start()])
-        inside, place = not tag[1], tag.end()
-    return "".join([*kept, "" if inside else details[place:]])
+            kept.append(details[position : tag.start()])
+        inside, position = not tag[1], tag.end()
+    return "".join([*kept, "" if inside else details[position:]])

@@ -1,4 +1,7 @@
-"""Finds speaker labels such as `Name:` in a stream and removes them."""
+"""Filter that removes speaker labels such as `Name:` from streamed text.
+
+Models copy the labels of the transcript. Some even write the message of another participant.
+"""
 
 import re
 from collections.abc import Collection
@@ -10,95 +13,93 @@ _BLANK = r"[ \t]{0,8}"
 
 
 class SpeakerLabels:
-    """The labels of these speakers, however they are dressed up."""
+    """Regexes for labels with these names, also in brackets or Markdown emphasis: `**[Name]**:`."""
 
     def __init__(self, names: Collection[str]) -> None:
         longest_first = sorted(filter(None, names), key=len, reverse=True)
         either = "|".join(re.escape(name) for name in longest_first) or r"(?!)"
-        label = (
-            rf"{_BLANK}{_LABEL_OPENING}({either}){_LABEL_CLOSING}{_BLANK}[:\uff1a][*_]{{0,3}}(?!//){_BLANK}"
-        )
+        label = rf"{_BLANK}{_LABEL_OPENING}({either}){_LABEL_CLOSING}{_BLANK}[:\uff1a][*_]{{0,3}}(?!//){_BLANK}"
         self._leading_label = re.compile(rf"\s*{label}", re.IGNORECASE)
         self._later_label = re.compile(rf"\n{label}", re.IGNORECASE)
 
     def leading_name(self, text: str) -> str | None:
-        """Return the name whose label this text begins with."""
         found = self._leading_label.match(text)
         return found[1] if found else None
 
     def strip_label(self, text: str) -> str:
-        """Return the text without a label at its start."""
         return self._leading_label.sub("", text, count=1) if self._leading_label.match(text) else text
 
     def text_before_later_label(self, text: str) -> str | None:
-        """Return what comes before a line, other than the first, that begins with a label; None without one."""
+        """Return the text before the first label at a line start, or None without one. Ignores the first line."""
         found = self._later_label.search(text)
         return text[: found.start() + 1] if found else None
 
 
-MAX_BUFFERED_CHARS = 400  # characters that may wait
+MAX_BUFFERED_CHARS = 400
 _CHARS_BEFORE_NAME, _CHARS_AFTER_NAME = frozenset("*_[<@"), frozenset("*_]> \t:\uff1a")
-_MAX_CHARS_BEFORE_NAME = 8  # characters that may stand before a name
+_MAX_CHARS_BEFORE_NAME = 8
 
 
 class SpeakerNames(Struct, frozen=True):
-    """Who speaks, and who else could."""
-
-    own: str
-    others: Collection[str] = ()
+    own: str  # the participant that answers
+    others: Collection[str] = ()  # the other participants
 
 
 class SpeakerLabelFilter:
-    """Takes the text of one answer, cut in any way. With `strict`, somebody else's label makes it `foreign`."""
+    """Removes labels from the start of one streamed answer, in chunks of any size.
+
+    With `strict`, a label of another participant sets `impersonated`, and no text is released.
+    The filter buffers text only while it can still become a label.
+    """
 
     def __init__(self, names: SpeakerNames, *, strict: bool) -> None:
-        everybody = [name for name in (names.own, *names.others) if name]
+        all_names = [name for name in (names.own, *names.others) if name]
         self._own_name = names.own.casefold()
-        self._names = {name.casefold() for name in everybody}
-        self._labels = SpeakerLabels(everybody)
+        self._names = {name.casefold() for name in all_names}
+        self._labels = SpeakerLabels(all_names)
         self._strict = strict
         self._buffer = ""
         self._label_decided = False
         self._released_parts: list[str] = []
-        self.impersonated: str | None = None  # whose label it began with: nothing of it is told
+        self.impersonated: str | None = None  # the other name in the leading label
 
     @property
     def text(self) -> str:
-        """All that was told."""
+        """All text released so far."""
         return "".join(self._released_parts)
 
     def feed(self, text: str) -> str:
-        """Return what may be told now."""
-        place = 0
-        while not self._label_decided and place < len(text):
-            self._buffer += text[place]
+        """Return the text that can be released now. It may be empty."""
+        position = 0
+        while not self._label_decided and position < len(text):
+            self._buffer += text[position]
             self._check_labels(is_final=False)
-            place += 1
-        return self._release_text(text[place:]) if self._label_decided else ""
+            position += 1
+        return self._release_text(text[position:]) if self._label_decided else ""
 
     def close(self) -> str:
-        """Return what is still held: nothing comes after it."""
+        """Flush the buffer at the end of the stream."""
         if not self._label_decided:
             self._check_labels(is_final=True)
             self._label_decided = True
         return self._release_text("")
 
     def reset_filter(self) -> None:
-        """Begin anew: what came until now was no answer."""
+        """Discard all state, for example when earlier text turns out to be reasoning."""
         self._buffer, self._label_decided, self.impersonated = "", False, None
         self._released_parts.clear()
 
     def _release_text(self, more: str) -> str:
-        told = "" if self.impersonated else self._buffer + more
+        released = "" if self.impersonated else self._buffer + more
         self._buffer = ""
-        self._released_parts.append(told)
-        return told
+        self._released_parts.append(released)
+        return released
 
     def _check_labels(self, *, is_final: bool) -> None:
-        """Take labels off what is held, and find out whether what is left may still become one."""
+        """Strip complete labels from the buffer; decide whether the rest can still become a label."""
         while (name := self._labels.leading_name(self._buffer)) is not None:
             rest = self._labels.strip_label(self._buffer).lstrip()
-            if not is_final and rest in {"", "/"}:  # more of the label may follow, or it is an address
+            if not is_final and rest in {"", "/"}:  # more of the label may follow, or a URL
                 break
             if self._strict and name.casefold() != self._own_name:
                 self.impersonated, self._label_decided = name, True
@@ -117,7 +118,7 @@ class SpeakerLabelFilter:
 
 
 def _is_name_prefix(text: str, name: str) -> bool:
-    """Tell whether a text is the beginning of a name, or a name with nothing but marks after it."""
+    """True for the start of a name, and for a name followed only by characters of a label."""
     return name.startswith(text) or (
         text.startswith(name) and _CHARS_AFTER_NAME.issuperset(text.removeprefix(name).rstrip("/\n"))
     )

@@ -1,7 +1,7 @@
-"""The turn state machine: chunks in, events out, and one result at the end, whatever happens.
+"""Stream consumer for one model response: provider chunks in, events out, one StreamResult at the end.
 
-Stop and time-outs are looked at on every batch of chunks and in every wait between them. Neighbouring text
-chunks of one batch arrived together, so they leave as one event.
+Stop requests and timeouts take effect on each batch and on each wait between batches.
+Adjacent text chunks of a batch become one event. Errors become a result with a fault.
 """
 
 import asyncio
@@ -44,10 +44,10 @@ _TAG_OR_TEXT = re.compile(r"<[^<>]*>?|[^<]+")
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
-    """Seconds without content, seconds in all, and characters that one stream may have."""
+    """Limits of one stream."""
 
-    idle: Annotated[float, Meta(gt=0)] = 180.0
-    total: Annotated[float, Meta(gt=0)] = 900.0
+    idle: Annotated[float, Meta(gt=0)] = 180.0  # timeout in seconds without content
+    total: Annotated[float, Meta(gt=0)] = 900.0  # timeout in seconds for the whole stream
     characters: Annotated[int, Meta(gt=0)] = 1_000_000
 
 
@@ -55,16 +55,16 @@ class StreamResult(Struct, frozen=True):
     status: StreamStatus
     text: str = ""
     thoughts: str = ""
-    details: str = ""
+    details: str = ""  # content of <details> blocks
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
     finish: FinishReason | None = None
     fault: Fault | None = None
     first_token_seconds: float | None = None
-    lesson_items: str = ""
-    characters: int = 0  # of all that came, whatever became of it
-    parts: tuple[ContentChunk, ...] = ()  # of an answer that calls tools, to be handed back as it came
-    impersonated: str | None = None  # as whom it spoke: it was thrown away
+    lesson_items: str = ""  # JSON array of a lesson turn
+    characters: int = 0  # received in total, including reasoning and discarded text
+    parts: tuple[ContentChunk, ...] = ()  # only with tool calls: the content to send back in the next request
+    impersonated: str | None = None  # the response spoke as this participant and was discarded
 
 
 async def consume_stream(
@@ -79,37 +79,38 @@ async def consume_stream(
     has_tools: bool = False,
     has_spoken: bool = False,
 ) -> StreamResult:
-    """Follow one stream to its end, or to the stop or time-out that comes first, and close it.
+    """Consume one stream until it ends, stops or times out, and close it.
 
-    With an `introduction`, an answer is listened to no longer than it speaks as somebody at the table may. Where there are `tools`, an answer may consist of calls alone; where the turn has `said` something before, of nothing.
+    `label_filter`: stop reading when the response impersonates another participant.
+    `has_tools`: a response with only tool calls is valid.
+    `has_spoken`: the turn has text from an earlier response, so an empty response is valid.
     """
-    listener = StreamConsumer(
-        turn_key, limits, lesson_parser, label_filter, has_tools=has_tools, has_spoken=has_spoken
-    )
-    guard = StreamTimeouts(limits.idle, limits.total)
+    consumer = StreamConsumer(turn_key, limits, lesson_parser, label_filter, has_tools=has_tools, has_spoken=has_spoken)
+    timeouts = StreamTimeouts(limits.idle, limits.total)
     try:
-        async with guard, aclosing(stream):
-            with stop.notify_on_stop(guard.cancel_stream):
+        async with timeouts, aclosing(stream):
+            with stop.notify_on_stop(timeouts.cancel_stream):
                 async for chunks in stream:
-                    events = listener.consume_chunks(chunks)
+                    events = consumer.consume_chunks(chunks)
                     if events:
-                        with guard.cancellation_shield:  # what was heard is told, whole
+                        # The result includes these events, so a stop must not cancel the callback halfway.
+                        with timeouts.cancellation_shield:
                             await emit(events)
-                    elif listener.has_progress:
-                        guard.record_progress()
-                    if guard.end_reason or listener.is_finished:
+                    elif consumer.has_progress:
+                        timeouts.record_progress()
+                    if timeouts.end_reason or consumer.is_finished:
                         break
     except Exception as error:
-        # A mistake of ours must not end the other lanes; here, and only here, it becomes a failed turn.
-        logging.getLogger(__name__).exception("a turn failed")
-        listener.record_failure(error)
-    if events := listener.close():
+        # An unexpected exception fails this turn only. The other participants of the run continue.
+        logging.getLogger(__name__).exception("turn failed: unexpected exception")
+        consumer.record_failure(error)
+    if events := consumer.close():
         await emit(events)
-    return listener.build_result(guard)
+    return consumer.build_result(timeouts)
 
 
 class StreamConsumer:
-    """What has been heard of one stream so far."""
+    """State of one stream. It does no I/O: `consume_stream` feeds it and publishes its events."""
 
     def __init__(
         self,
@@ -126,7 +127,7 @@ class StreamConsumer:
         self._label_filter = label_filter
         self._has_tools = has_tools
         self._has_spoken = has_spoken
-        self._in_lesson_array = False  # the thoughts before an act are over
+        self._in_lesson_array = False  # True once the JSON array of a lesson turn begins
         self._limits = limits
         self._clock = asyncio.get_running_loop().time
         self._started_at = self._clock()
@@ -138,7 +139,7 @@ class StreamConsumer:
         self._usage: Usage | None = None
         self._finish: FinishReason | None = None
         self._fault: Fault | None = None
-        self.has_progress = False  # whether the last batch had content, shown or not
+        self.has_progress = False  # the last batch had content, even if it causes no event
 
     @property
     def is_finished(self) -> bool:
@@ -169,8 +170,8 @@ class StreamConsumer:
 
     def record_failure(self, error: Exception) -> None:
         if not self.is_finished:
-            words = f"A mistake in Moot itself ended this turn ({type(error).__name__})."
-            self._fault = make_fault("api_error", words, retryable=False)
+            message = f"An internal error ended this turn ({type(error).__name__})."
+            self._fault = make_fault("api_error", message, retryable=False)
 
     def close(self) -> list[Event]:
         events = self._events_for_pieces(self._reasoning_parser.close())
@@ -181,10 +182,10 @@ class StreamConsumer:
         return events
 
     def build_result(self, timeouts: StreamTimeouts) -> StreamResult:
-        heard = self._lesson_parser or self._label_filter or self._reasoning_parser
-        script = self._lesson_parser.lesson_items if self._lesson_parser else ""
-        text, thoughts = heard.text, self._reasoning_parser.thoughts
-        status, fault_ = self._final_status(timeouts, text or script)
+        source = self._lesson_parser or self._label_filter or self._reasoning_parser
+        lesson_items = self._lesson_parser.lesson_items if self._lesson_parser else ""
+        text, thoughts = source.text, self._reasoning_parser.thoughts
+        status, fault_ = self._final_status(timeouts, text or lesson_items)
         return StreamResult(
             status,
             text,
@@ -195,7 +196,7 @@ class StreamConsumer:
             self._finish,
             fault_,
             self._first_token_seconds,
-            script,
+            lesson_items,
             self._characters,
             merge_chunks(self._content_chunks) if status == "tool_call" else (),
             self._impersonated if fault_ is None and timeouts.end_reason is None else None,
@@ -212,9 +213,7 @@ class StreamConsumer:
             case "stopped_by_user" | "follow_up_interrupt" | "late" | "over_cap" as reason:
                 return reason, None
             case "total":
-                return "timeout", make_fault(
-                    "timeout", f"The answer took longer than {self._limits.total:g} s."
-                )
+                return "timeout", make_fault("timeout", f"The answer took longer than {self._limits.total:g} s.")
             case "idle":
                 return "timeout", make_fault("timeout", f"No content came for {self._limits.idle:g} s.")
             case None:
@@ -232,10 +231,11 @@ class StreamConsumer:
             return "error", make_fault(
                 "context_length", "The token limit was used up before the answer began: allow more tokens."
             )
-        words = "The model gave an empty answer."
+        message = "The model gave an empty answer."
         if self._tool_calls:
-            words = f"The model gave no answer but a call of the tool {self._tool_calls[0].name[:100]}, which is not there."
-        return "empty_response", make_fault("bad_response", words)
+            name = self._tool_calls[0].name[:100]
+            message = f"The model gave no answer, only a call of the tool {name}, which does not exist."
+        return "empty_response", make_fault("bad_response", message)
 
     def _consume_text(self, texts: list[str]) -> list[Event]:
         if not texts:
@@ -245,16 +245,16 @@ class StreamConsumer:
         return self._events_for_pieces(self._split_pieces(text))
 
     def _split_pieces(self, text: str) -> list[StreamPiece]:
-        """Take blocks out of a text. In an array tags are only characters, but thoughts may come before it."""
+        """Parse reasoning tags. In a lesson turn only before the array: inside it, tags are plain text."""
         if self._lesson_parser is None:
             return self._reasoning_parser.feed(text)
         if self._in_lesson_array:
             return [TextPiece(text)]
         pieces: list[StreamPiece] = []
         for part in _TAG_OR_TEXT.finditer(text):
-            heard = self._reasoning_parser.feed(part[0])
-            pieces += heard
-            if any(isinstance(piece, TextPiece) for piece in heard):
+            parsed = self._reasoning_parser.feed(part[0])
+            pieces += parsed
+            if any(isinstance(piece, TextPiece) for piece in parsed):
                 self._in_lesson_array = True
                 return [*pieces, *self._reasoning_parser.close(), TextPiece(text[part.end() :])]
         return pieces
@@ -280,14 +280,14 @@ class StreamConsumer:
         return []
 
     def _sanitize_text(self, text: str) -> str:
-        """Drop what no database keeps."""
+        """Remove NUL and lone surrogates, which the database rejects."""
         self._count_characters(len(text))
         if not text.isascii():
             text = _repair_surrogates(text)
         return text.replace("\0", "") if "\0" in text else text
 
     def _count_characters(self, characters: int) -> None:
-        """Note progress, and see to it that a stream has an end."""
+        """Enforce the character limit, so that an endless stream ends."""
         self.has_progress = True
         self._characters += characters
         if self._characters > self._limits.characters:
@@ -327,7 +327,7 @@ class StreamConsumer:
 
 
 def merge_chunks(chunks: Sequence[ContentChunk]) -> tuple[ContentChunk, ...]:
-    """Put together what came in pieces; a signature ends the thought that it is for."""
+    """Merge adjacent chunks of the same type. A signature ends its thought, so the next one stays separate."""
     groups: list[list[ContentChunk]] = []
     for chunk in chunks:
         if groups and _can_merge(groups[-1][-1], chunk):
@@ -355,6 +355,7 @@ def _merge_group(pieces: Sequence[ContentChunk]) -> ContentChunk:
 
 
 def _repair_surrogates(text: str) -> str:
+    """Join surrogate pairs, and replace lone surrogates by U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:

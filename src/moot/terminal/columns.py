@@ -1,7 +1,6 @@
-"""Several participants on a screen: live columns (or blocks, where it is narrow), then the whole answers.
+"""Live view of several participants: columns, or rows in a narrow terminal, then the full answers.
 
-Where a run has stages, only those who speak have a column, and what they said is written out when they have ended: a
-discussion in turns reads from top to bottom.
+In a run with stages, only speaking participants have a column. Their answers are printed when the turns end.
 """
 
 from collections.abc import Sequence
@@ -34,28 +33,28 @@ from moot.types.events import (
 )
 from moot.types.participants import Participant
 
-MIN_PANEL_LINES = 4  # lines, two of them text
-MIN_COLUMN_WIDTH = 36  # characters that a column needs to be readable
-FRAMES_PER_SECOND = 10  # a second
+MIN_PANEL_LINES = 4  # two of text, two of border
+MIN_COLUMN_WIDTH = 36  # characters
+FRAMES_PER_SECOND = 10
 WRITING_REPORT_MESSAGE = "The minutes are being written…"
 COLUMN_STYLES = ("cyan", "magenta", "green", "yellow", "blue", "red")
 
 
 class Column(Struct):
-    """What one column of the live view shows."""
+    """State of one participant in the live view."""
 
     participant: Participant
     style: str
     model: str
     state: str = "waiting"
-    tail: str = ""
-    turn: TurnEnded | None = None
-    is_speaking: bool = False  # whether it has begun a turn and not ended it
-    waiting_since: float = 0.0  # when it began to wait, by the console's clock
+    tail: str = ""  # end of the text, as much as fits on the screen
+    turn: TurnEnded | None = None  # not printed yet
+    is_speaking: bool = False  # a turn has started and not ended
+    waiting_since: float = 0.0  # seconds of the console's clock
 
     def status_text(self, now: float) -> str:
-        waited = now - self.waiting_since
-        return f"waiting for {waited:.0f} s" if self.state == "waiting" and waited >= 3 else self.state
+        seconds = now - self.waiting_since
+        return f"waiting for {seconds:.0f} s" if self.state == "waiting" and seconds >= 3 else self.state
 
 
 class LiveColumns:
@@ -63,7 +62,7 @@ class LiveColumns:
         self._console = console
         self._columns: dict[str, Column] = {}
         self._has_stages = False
-        self._writing_report = False  # the minutes are being made, and nobody sees that
+        self._writing_report = False  # requests for the debate report run and emit no text
         self._debate_results = DebateResults()
         self._live = RichLive(
             get_renderable=self.render_view,
@@ -80,7 +79,7 @@ class LiveColumns:
             self._live.start()
 
     def apply_events(self, events: Sequence[Event]) -> None:
-        """Bring the view up to date without drawing it."""
+        """Update the state without rendering."""
         for event in events:
             self._debate_results.apply_event(event)
             match event:
@@ -89,8 +88,8 @@ class LiveColumns:
                 case Notice() | ToolCalled() | ToolReturned():
                     column = self._columns.get(event.participant or "")
                     name = f"{column.participant.name}: " if column else ""
-                    if words := notice_text(event):
-                        self._console.print(Text(strip_control_chars(f"{name}{words}"), style="dim"))
+                    if text := notice_text(event):
+                        self._console.print(Text(strip_control_chars(f"{name}{text}"), style="dim"))
                 case StageStarted():
                     self._has_stages = True
                     self._writing_report = event.stage == "synthesis" and self._debate_results.is_debate
@@ -113,7 +112,7 @@ class LiveColumns:
                 self._console.print(self._full_answer(column))
 
     def _print_if_idle(self) -> None:
-        """Print what was said as soon as nobody speaks any more, in the order of the seats."""
+        """Print ended turns in the order of participants, once no turn is running."""
         if any(column.is_speaking for column in self._columns.values()):
             return
         for column in self._columns.values():
@@ -124,33 +123,31 @@ class LiveColumns:
     def _debate_report(self) -> RenderableType:
         styles = {who: column.style for who, column in self._columns.items()}
         marker = Text("Minutes", style="dim")
-        return Group(
-            Rule(marker, characters="╌", style="dim"), "", render_debate_tables(self._debate_results, styles)
-        )
+        return Group(Rule(marker, characters="╌", style="dim"), "", render_debate_tables(self._debate_results, styles))
 
     def _print_above(self, renderable: RenderableType) -> None:
-        """Print above the live view; refreshed before, it no longer shows those who have ended."""
+        """Print above the live view. Refresh it first, so that it drops the columns of ended turns."""
         self._live.refresh()
         self._console.print(renderable)
 
     def render_view(self) -> RenderableType:
-        """Draw every column's newest lines, side by side where there is room, else below each other."""
+        """Render the last lines of every column, side by side if the terminal is wide enough."""
         columns = [column for column in self._columns.values() if column.is_speaking or not self._has_stages]
         if not columns:
             return Text(WRITING_REPORT_MESSAGE if self._writing_report else "", style="dim")
-        room = max(8, self._console.height - 2)
+        max_lines = max(8, self._console.height - 2)
         if self._console.width // len(columns) < MIN_COLUMN_WIDTH:
-            return self._stack_columns(columns, room)
+            return self._stack_columns(columns, max_lines)
         grid = Table.grid(expand=True)
         for _ in columns:
             grid.add_column(ratio=1)
         width = self._console.width // len(columns)
         tallest = max(len(self._column_lines(column, width)) for column in columns) + 2
-        grid.add_row(*(self._column_panel(column, width, min(room, max(8, tallest))) for column in columns))
+        grid.add_row(*(self._column_panel(column, width, min(max_lines, max(8, tallest))) for column in columns))
         return grid
 
     def _stack_columns(self, columns: list[Column], max_lines: int) -> Group:
-        """Give the room to those who still speak: whoever has ended, or does not fit, is one line."""
+        """Use panels for running turns, as many as fit. The other columns are one line each."""
         speaking = [column for column in columns if column.turn is None]
         fitting = max(1, (max_lines - len(columns)) // MIN_PANEL_LINES)
         panels = {column.participant.id for column in speaking[:fitting]}
@@ -197,22 +194,19 @@ class LiveColumns:
         if column.turn is None:
             parts.append(Text(column.tail))
         else:
-            said = (column.turn.message.text, column.turn.message.details)
-            parts += [Text(strip_control_chars(text).rstrip()) for text in said if text]
-            if words := ending_text(column.turn):
-                parts.append(Text(strip_control_chars(words), style="red" if column.turn.fault else "yellow"))
+            texts = (column.turn.message.text, column.turn.message.details)
+            parts += [Text(strip_control_chars(text).rstrip()) for text in texts if text]
+            if ending := ending_text(column.turn):
+                parts.append(Text(strip_control_chars(ending), style="red" if column.turn.fault else "yellow"))
         return Group(*parts, "")
 
 
 def columns_for(participants: Sequence[Participant]) -> dict[str, Column]:
-    return {
-        p.id: Column(p, COLUMN_STYLES[place % len(COLUMN_STYLES)], p.model)
-        for place, p in enumerate(participants)
-    }
+    return {p.id: Column(p, COLUMN_STYLES[index % len(COLUMN_STYLES)], p.model) for index, p in enumerate(participants)}
 
 
 def update_columns(columns: dict[str, Column], event: Event, max_chars: int) -> None:
-    """Bring the columns up to date; only the last `keep` characters are kept for the live view."""
+    """Apply an event. The columns keep the last `max_chars` characters of a text."""
     match event:
         case TurnStarted():
             column = columns[event.participant]

@@ -1,4 +1,4 @@
-"""What was found out in a debate, put together from the events of its run."""
+"""Debate results, collected from the events of a run."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ from moot.types.events import (
 
 
 class DebateResults:
-    """Follows a run. What was found anew stands in the place of what was found before."""
+    """Collector of results. A later result of the same type replaces an earlier one."""
 
     def __init__(self) -> None:
         self.names: Mapping[str, str] = {}
@@ -49,15 +49,14 @@ class DebateResults:
 
     @property
     def is_debate(self) -> bool:
-        """Whether this is a debate, of which minutes are made."""
         return self._is_debate
 
     @property
     def has_answers(self) -> bool:
-        """Whether there was a debate in which anybody answered."""
+        """False before the first answer, and outside a debate."""
         return self._is_debate and any(turn.status in ANSWERED_STATUSES for turn in self._turns)
 
     @property
     def total_cost_text(self) -> str:
-        """What all of it cost: answers, synthesis and minutes."""
+        """Cost of all calls: answers, synthesis and debate report."""
         return cost_text([*self._turns, *self._extra_calls])

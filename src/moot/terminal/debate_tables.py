@@ -1,4 +1,4 @@
-"""The minutes of a debate for a screen: what they agree on, who stands where, and in which words."""
+"""Debate report for the terminal, as tables: summary, positions, ranking and claims."""
 
 from collections.abc import Mapping
 
@@ -21,11 +21,11 @@ from moot.types.debate import ClaimQuote, DebateClaims, DebateSummary, Ranking
 
 POSITION_STYLES = {"changed": "yellow", "kept": "green", "no answer": "red"}
 
-StyledNames = Mapping[str, Text]  # in each participant's colour
+StyledNames = Mapping[str, Text]  # by participant id, in the participant's colour
 
 
 def render_debate_tables(results: DebateResults, styles: Mapping[str, str]) -> Group:
-    """Draw what was found; `styles` are the colours of the participants."""
+    """`styles` are the Rich styles by participant id."""
     names = {who: Text(strip_control_chars(name), style=styles[who]) for who, name in results.names.items()}
     parts: list[RenderableType] = []
     if results.summary is not None:
@@ -36,9 +36,7 @@ def render_debate_tables(results: DebateResults, styles: Mapping[str, str]) -> G
         parts.append(_position_changes(results.claims, results.names))
     if results.claims is not None and (results.claims.claims or results.claims.unproven):
         parts.append(_claims_table(results.claims, names))
-    return Group(
-        *(line for part in parts for line in (part, "")), Text(f"Cost in all: {results.total_cost_text}"), ""
-    )
+    return Group(*(line for part in parts for line in (part, "")), Text(f"Cost in all: {results.total_cost_text}"), "")
 
 
 def _summary_panel(summary: DebateSummary) -> Panel:
@@ -51,8 +49,8 @@ def _summary_panel(summary: DebateSummary) -> Panel:
         ("Convergence", (cross.convergence_summary,)),
     )
     for title, texts in parts:
-        for place, text in enumerate(texts):
-            grid.add_row(Text("" if place else title, style="bold"), _plain_text(text))
+        for index, text in enumerate(texts):
+            grid.add_row(Text("" if index else title, style="bold"), _plain_text(text))
     return Panel(grid, title="Summary", border_style="dim")
 
 
@@ -63,12 +61,12 @@ def _positions_table(summary: DebateSummary, names: StyledNames) -> Table:
     table.add_column("Last", ratio=1)
     table.add_column("", no_wrap=True)
     for row in summary.per_model:
-        stands = position_status(row)
+        status = position_status(row)
         table.add_row(
             names[row.participant],
             _plain_text(row.initial_summary),
             _plain_text(row.refined_summary),
-            Text(stands, style=POSITION_STYLES[stands]),
+            Text(status, style=POSITION_STYLES[status]),
         )
     return table
 
@@ -77,14 +75,14 @@ def _ranking_table(ranking: Ranking, names: StyledNames) -> Group:
     grid = Table.grid(padding=(0, 2))
     for number, place in number_ranks(ranking):
         grid.add_row(f"{number}.", names[place.participant], points_text(place))
-    return Group(Text("Ranking, by the others, who were not told whose answer was whose", style="bold"), grid)
+    return Group(Text("Ranking, by blind votes of the other participants", style="bold"), grid)
 
 
 def _position_changes(claims: DebateClaims, names: Mapping[str, str]) -> Group:
     lines = [Text("Changes of mind", style="bold")]
-    for flip in claims.flips:
-        lines.append(_plain_text(position_change_text(flip, names)))
-        lines.append(_quote_text(flip.quote))
+    for change in claims.flips:
+        lines.append(_plain_text(position_change_text(change, names)))
+        lines.append(_quote_text(change.quote))
     return Group(*lines)
 
 
@@ -93,9 +91,9 @@ def _claims_table(claims: DebateClaims, names: StyledNames) -> Group:
     for number, claim in enumerate(claims.claims, start=1):
         minority = Text(" (minority)" if claim.minority else "", style="yellow")
         grid.add_row(f"{number}.", Text.assemble(_plain_text(claim.claim), minority))
-        for voices, sign in ((claim.supporters, "+"), (claim.opponents, "-")):
-            for voice in voices:
-                grid.add_row("", _quote_line(sign, voice, names))
+        for quotes, sign in ((claim.supporters, "+"), (claim.opponents, "-")):
+            for quote in quotes:
+                grid.add_row("", _quote_line(sign, quote, names))
     lines: list[RenderableType] = [Text("Claims", style="bold"), grid]
     if claims.unproven:
         lines.append(Text(describe_dropped_quotes(claims), style="dim"))

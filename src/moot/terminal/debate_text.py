@@ -1,4 +1,4 @@
-"""The minutes of a debate as plain text: one fact a line, each with a label before it."""
+"""Debate report as plain text: one labelled value per line."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -14,7 +14,7 @@ from moot.types.debate import ClaimQuote, DebateClaims, DebateSummary, Ranking
 
 
 def debate_report_lines(results: DebateResults) -> list[str]:
-    """Write out what was found, in parts with an empty line after each."""
+    """Return the lines of all parts. An empty line follows each part."""
     parts: list[Iterator[str]] = []
     if results.summary is not None:
         parts += [_summary_lines(results.summary), _position_lines(results.summary, results.names)]
@@ -26,8 +26,8 @@ def debate_report_lines(results: DebateResults) -> list[str]:
             _claim_lines(results.claims, results.names),
         ]
     parts.append(iter([f"Cost: {results.total_cost_text}"]))
-    written = [list(part) for part in parts]
-    return [line for part in written if part for line in (*part, "")]
+    rendered = [list(part) for part in parts]
+    return [line for part in rendered if part for line in (*part, "")]
 
 
 def _summary_lines(summary: DebateSummary) -> Iterator[str]:
@@ -42,12 +42,12 @@ def _summary_lines(summary: DebateSummary) -> Iterator[str]:
 
 def _position_lines(summary: DebateSummary, names: Mapping[str, str]) -> Iterator[str]:
     for row in summary.per_model:
-        who, stands = f"Position of {names[row.participant]}", position_status(row)
-        if stands == "no answer":
-            yield f"{who}: {stands}"
+        label, status = f"Position of {names[row.participant]}", position_status(row)
+        if status == "no answer":
+            yield f"{label}: {status}"
             continue
-        yield _format_line(f"{who}, first", row.initial_summary)
-        yield _format_line(f"{who}, last ({stands})", row.refined_summary)
+        yield _format_line(f"{label}, first", row.initial_summary)
+        yield _format_line(f"{label}, last ({status})", row.refined_summary)
 
 
 def _ranking_lines(ranking: Ranking, names: Mapping[str, str]) -> Iterator[str]:
@@ -56,9 +56,9 @@ def _ranking_lines(ranking: Ranking, names: Mapping[str, str]) -> Iterator[str]:
 
 
 def _position_change_lines(claims: DebateClaims, names: Mapping[str, str]) -> Iterator[str]:
-    for flip in claims.flips:
-        yield _format_line("Flip", position_change_text(flip, names))
-        yield _format_line("Flip", f'{names[flip.participant]}: "{flip.quote}"')
+    for change in claims.flips:
+        yield _format_line("Flip", position_change_text(change, names))
+        yield _format_line("Flip", f'{names[change.participant]}: "{change.quote}"')
 
 
 def _claim_lines(claims: DebateClaims, names: Mapping[str, str]) -> Iterator[str]:
@@ -72,8 +72,8 @@ def _claim_lines(claims: DebateClaims, names: Mapping[str, str]) -> Iterator[str
 
 
 def _quote_lines(label: str, quotes: Sequence[ClaimQuote], names: Mapping[str, str]) -> Iterator[str]:
-    for voice in quotes:
-        yield _format_line(label, f'{names[voice.participant]}: "{voice.quote}"')
+    for quote in quotes:
+        yield _format_line(label, f'{names[quote.participant]}: "{quote.quote}"')
 
 
 def _format_line(label: str, text: str) -> str:

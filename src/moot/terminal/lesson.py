@@ -1,4 +1,4 @@
-"""A directed discussion as a transcript: who has the word and why, what is said as it is said, and what is done."""
+"""Reader of a directed run for the terminal: streams speech and actions, and reports director decisions."""
 
 from collections.abc import Sequence
 from typing import TextIO
@@ -22,21 +22,19 @@ from moot.types.modes import LESSON_ENDS, USER_SPEAKS_NEXT
 
 
 class LessonReader:
-    """One speaks at a time, so words are written as they come; the director goes to standard error."""
+    """Writes text deltas at once, because one participant speaks at a time. Decisions go to stderr."""
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
         self._out = out
         self._err = err
         self._names: dict[str, str] = {}
-        self._mid_line = False
+        self._mid_line = False  # stdout does not end with a newline
 
     def __call__(self, events: Sequence[Event]) -> None:
         for event in events:
             match event:
                 case RunStarted(participants=participants):
-                    self._names = {
-                        who.id: f"{who.name} ({who.role})" if who.role else who.name for who in participants
-                    }
+                    self._names = {who.id: f"{who.name} ({who.role})" if who.role else who.name for who in participants}
                 case Decided():
                     self._write_notice(self._decision_text(event))
                 case TurnStarted(participant=who, model=model):
@@ -44,10 +42,10 @@ class LessonReader:
                 case TextDelta(text=text):
                     self._write_text(strip_control_chars(text))
                 case ActionTaken(action=action):
-                    at = getattr(action, "element_id", None)
-                    self._write_line(f"[{get_action_name(action)}{f' {at}' if at else ''}]")
+                    element = getattr(action, "element_id", None)
+                    self._write_line(f"[{get_action_name(action)}{f' {element}' if element else ''}]")
                 case ActionDropped(name=name, reason=reason):
-                    self._write_notice(f"{name} was left out: {reason}")
+                    self._write_notice(f"{name} was rejected: {reason}")
                 case Notice() | ToolCalled() | ToolReturned():
                     self._write_notice(notice_text(event))
                 case TurnEnded():
@@ -66,10 +64,10 @@ class LessonReader:
 
     def _decision_text(self, decision: Decided) -> str:
         if decision.next == USER_SPEAKS_NEXT:
-            return f"You have the word. {decision.reason}"
+            return f"You speak next. {decision.reason}"
         if decision.next == LESSON_ENDS:
-            return f"It is over. {decision.reason}"
-        return f"{self._names.get(decision.next, decision.next)} has the word. {decision.reason}"
+            return f"The lesson is over. {decision.reason}"
+        return f"{self._names.get(decision.next, decision.next)} speaks next. {decision.reason}"
 
     def _write_line(self, text: str) -> None:
         if self._mid_line:

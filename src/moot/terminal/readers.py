@@ -1,4 +1,4 @@
-"""Readers of a run's log for the terminal: one answer, several side by side, plain text, or JSON lines."""
+"""Readers of run events for the terminal and for pipes: one answer, labelled blocks, or JSON lines."""
 
 from collections.abc import Sequence
 from typing import Protocol, TextIO
@@ -21,7 +21,7 @@ from moot.types.events import (
     TurnEnded,
 )
 
-MAX_TOOL_CHARS = 200  # characters of what a tool is called with, or says
+MAX_TOOL_CHARS = 200  # of arguments and results of a tool call
 CONTROL_CHARS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
 STAGE_TITLES = {
     "initial": "First answers",
@@ -33,7 +33,7 @@ STAGE_TITLES = {
 
 
 class RunReader(Protocol):
-    """Follows a run; `close` is called once, also when the run was cut short."""
+    """Callback for batches of events. `close` is called once, also after an error."""
 
     def __call__(self, events: Sequence[Event]) -> None: ...
 
@@ -41,19 +41,19 @@ class RunReader(Protocol):
 
 
 def strip_control_chars(text: str) -> str:
-    """Take out control characters: a model's words must not steer the terminal."""
+    """Remove control characters, so that model output cannot send terminal escape codes."""
     return text.translate(CONTROL_CHARS)
 
 
 class SingleReader:
-    """One participant: standard output is its answer and nothing else; the rest goes to standard error."""
+    """Reader for one participant. Stdout has only the answer; the rest goes to stderr."""
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
         self._out = out
         self._err = err
         self._clean = strip_control_chars if out.isatty() else str
         self._thinking = False
-        self._pending_notices: list[str] = []  # kept until the line that is being written has ended
+        self._pending_notices: list[str] = []  # buffered until the turn ends, so that they do not split a line
 
     def __call__(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -68,9 +68,7 @@ class SingleReader:
                 case TextRetracted():
                     self._out.write("\n")
                     self._out.flush()
-                    _write_notice(
-                        self._err, "the text above turned out to be the model's thinking; its answer follows"
-                    )
+                    _write_notice(self._err, "the text above turned out to be the model's thinking; its answer follows")
                 case Notice():
                     self._end_thought()
                     _write_notice(self._err, notice_text(event))
@@ -92,9 +90,9 @@ class SingleReader:
         if turn.message.text or turn.message.details:
             self._out.write("\n")
         self._out.flush()
-        for words in (*self._pending_notices, ending_text(turn)):
-            if words:
-                _write_notice(self._err, words)
+        for text in (*self._pending_notices, ending_text(turn)):
+            if text:
+                _write_notice(self._err, text)
 
     def _end_thought(self) -> None:
         if self._thinking:
@@ -104,13 +102,13 @@ class SingleReader:
 
 
 class PlainReader:
-    """Several participants where nobody watches: labelled blocks, within a stage in the order of the seats."""
+    """Reader for several participants in a pipe: labelled blocks, in the order of participants within a stage."""
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
         self._out = out
         self._err = err
         self._names: dict[str, str] = {}
-        self._pending: list[str] = []
+        self._pending: list[str] = []  # ids of participants without a block in this stage, in order
         self._ended_turns: dict[str, TurnEnded] = {}
         self._debate_results = DebateResults()
 
@@ -127,8 +125,8 @@ class PlainReader:
                     self._out.write(f"--- {stage_title(event)} ---\n\n")
                     self._out.flush()
                 case Notice() | ToolCalled() | ToolReturned():
-                    if words := notice_text(event):
-                        _write_notice(self._err, self._prefix_name(event.participant, words))
+                    if text := notice_text(event):
+                        _write_notice(self._err, self._prefix_name(event.participant, text))
                 case TurnEnded(participant=participant):
                     self._ended_turns[participant] = event
                     self._print_ready()
@@ -144,7 +142,7 @@ class PlainReader:
         self._print_rest()
 
     def _print_rest(self) -> None:
-        """Print what waited for somebody before it who never finished."""
+        """Print turns that waited for an earlier participant whose turn never ended."""
         self._pending = [participant for participant in self._pending if participant in self._ended_turns]
         self._print_ready()
 
@@ -164,7 +162,7 @@ class PlainReader:
 
 
 class JsonLinesReader:
-    """Every event as it happens, one JSON object a line."""
+    """Writes every event as one JSON object per line."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -179,12 +177,12 @@ class JsonLinesReader:
 
 
 def notice_text(event: Notice | ToolCalled | ToolReturned) -> str:
-    """Say what belongs beside the answers; nothing of a tool that returned as it should."""
+    """Return the text for stderr; an empty string for a successful tool result."""
     match event:
         case Notice(message=message):
             return message
         case ToolCalled(name=name, arguments=arguments):
-            return f"{name} is to be called with {_shorten_text(arguments)}"
+            return f"calling {name} with {_shorten_text(arguments)}"
         case ToolReturned(name=name, is_error=True, content=content):
             return f"{name} failed: {_shorten_text(content)}"
     return ""
@@ -196,23 +194,23 @@ def _shorten_text(text: str) -> str:
 
 
 def stage_title(stage: StageStarted) -> str:
-    """Name a stage for people, who count from one."""
+    """Round numbers in titles start at 1."""
     return STAGE_TITLES.get(stage.stage, f"{stage.stage} {stage.round + 1}")
 
 
 def ending_text(turn: TurnEnded) -> str:
-    """Say how a turn ended where the text alone does not tell."""
+    """Return an empty string for a complete answer."""
     if turn.fault is not None:
-        kept = " What came is kept above." if turn.status == "partial" else ""
-        return turn.fault.message + kept
+        note = " The partial answer is above." if turn.status == "partial" else ""
+        return turn.fault.message + note
     if turn.status == "stopped":
         return "Stopped."
     return "Cut at the token limit; --max-tokens sets it." if turn.finish == "length" else ""
 
 
 def ending_line(turn: TurnEnded) -> str:
-    words = ending_text(turn)
-    return f"[{turn.status}: {words}]" if turn.fault else words and f"[{words}]"
+    text = ending_text(turn)
+    return f"[{turn.status}: {text}]" if turn.fault else text and f"[{text}]"
 
 
 def _write_notice(err: TextIO, message: str) -> None:

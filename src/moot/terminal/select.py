@@ -1,4 +1,4 @@
-"""Which reader of a run fits where it is read, a screen or a pipe, and how a command speaks beside it."""
+"""Selects the reader of a run for a terminal or a pipe, and prints notices of commands."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from moot.types.events import Notice
 
 
 def select_reader(mode: str | None, participants: int, *, may_prompt: bool = False) -> RunReader:
-    """Choose a reader; where something may be asked on the screen meanwhile, one that leaves the screen alone."""
+    """`may_prompt`: approval prompts may appear during the run, so do not use the live view."""
     if mode == "directed":
         return LessonReader(sys.stdout, sys.stderr)
     if participants == 1:
@@ -26,7 +26,7 @@ def select_reader(mode: str | None, participants: int, *, may_prompt: bool = Fal
 
 
 class NoticePrinter:
-    """Says what the table does not: among its words while somebody reads those, else on standard error."""
+    """Prints notices through the attached reader, or to stderr without one."""
 
     def __init__(self) -> None:
         self._reader: RunReader | None = None
@@ -40,7 +40,7 @@ class NoticePrinter:
 
     @contextmanager
     def attach_reader(self, reader: RunReader) -> Iterator[None]:
-        """Speak through a reader, which knows where there is room."""
+        """Route notices through the reader, because it controls the screen. Closes it at the end."""
         self._reader = reader
         try:
             yield
@@ -54,8 +54,8 @@ def is_interactive() -> bool:
 
 
 def handle_write_error(error: OSError) -> int:
-    """Say what is to be said where nobody reads our output any more, and return the exit code for it."""
+    """Return the exit code after a failed write. A broken pipe is silent, as in other commands."""
     if not isinstance(error, BrokenPipeError):
         sys.stderr.write(f"moot: Cannot write the answer: {error.strerror}.\n")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still in the buffer has nowhere to go
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the flush at exit must not fail again
     return 141 if isinstance(error, BrokenPipeError) else 1

@@ -1,4 +1,4 @@
-"""What a run used, in words: tokens, cost and times of each participant, and what the minutes took."""
+"""Usage of a run as text: tokens, cost and latency per participant and analysis task."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,7 +18,7 @@ from moot.types.events import (
 )
 from moot.types.participants import Participant
 
-# What a model is asked beside the turns, by what that was for; a ranking is counted and asks nobody.
+# Model calls outside the turns. RankingMade is missing: it is computed from the votes, without a model call.
 PURPOSE_LABELS: Mapping[type[AnalysisResult], str] = {
     Agreed: "Gate",
     SummaryMade: "Summary",
@@ -32,7 +32,7 @@ PaidCall = TurnEnded | AnalysisResult | Charge
 
 
 def call_outside_turns(event: Event) -> AnalysisResult | Charge | None:
-    """Find what an event tells of that was paid beside the turns: something found, or looked for in vain."""
+    """Return the paid call of an analysis, also of a failed one, which only has a notice."""
     if isinstance(event, Notice):
         return event.charge
     return event if isinstance(event, ANALYSIS_RESULTS) else None
@@ -43,21 +43,19 @@ def usage_lines(
     turns: Sequence[TurnEnded],
     analyses: Sequence[AnalysisResult | Charge] = (),
 ) -> list[str]:
-    """Write tokens, cost and times, one line a participant, in the order of asking; then what the minutes took."""
-    spoken = {who.id: [turn for turn in turns if turn.participant == who.id] for who in participants}
+    """Return one line per participant, in order, then one per analysis task and the total."""
+    turns_by_id = {who.id: [turn for turn in turns if turn.participant == who.id] for who in participants}
     names = {who.id: f"{who.name} · " if len(participants) > 1 else "" for who in participants}
-    lines = [names[who] + _usage_line(ended) for who, ended in spoken.items() if ended]
-    asked = [one for one in analyses if _purpose_label(one)]
-    grouped = {
-        name: [one for one in asked if _purpose_label(one) == name] for name in PURPOSE_LABELS.values()
-    }
+    lines = [names[who] + _usage_line(ended) for who, ended in turns_by_id.items() if ended]
+    paid = [one for one in analyses if _purpose_label(one)]
+    grouped = {name: [one for one in paid if _purpose_label(one) == name] for name in PURPOSE_LABELS.values()}
     lines += [
         f"{name} · {_model_names(calls)}: {', '.join(_usage_parts('calls', calls))}"
         for name, calls in grouped.items()
         if calls
     ]
-    if asked:
-        lines.append(f"In all: {', '.join(_usage_parts('calls', [*turns, *asked]))}")
+    if paid:
+        lines.append(f"In all: {', '.join(_usage_parts('calls', [*turns, *paid]))}")
     return lines
 
 
@@ -85,7 +83,6 @@ def _usage_line(turns: Sequence[TurnEnded]) -> str:
 
 
 def _usage_parts(unit: str, calls: Sequence[PaidCall]) -> list[str]:
-    """Take several calls as one."""
     usage = sum((call.usage for call in calls), Usage())
     about = "about " if usage.estimated else ""
     parts = [f"{len(calls)} {unit}"] if len(calls) > 1 else []

@@ -1,1 +1,1 @@
-"""Public fakes: a provider server that plays scripts with faults, and a fake Discord."""
+"""Test servers: a fake model provider with injected faults, and a fake Discord."""

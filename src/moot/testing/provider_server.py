@@ -1,4 +1,4 @@
-"""The lab's HTTP server: it performs scripts over a socket and breaks what the script says to break."""
+"""Fake provider server: streams scripted replies over HTTP in all three wire formats, with injected faults."""
 
 import asyncio
 import zlib
@@ -35,12 +35,10 @@ HTML_PAGE = "<!doctype html><title>Sign in</title><script>alert('the hotel netwo
 
 
 class ReceivedRequest(Struct):
-    """One request that the lab received, and how it ended."""
-
     model: str
     key: str
-    frame_count: int = 0
-    outcome: str = ""  # finished | client left
+    frame_count: int = 0  # pieces written to the client
+    outcome: str = ""  # finished | client left; empty while streaming
 
 
 class FakeProviderServer:
@@ -57,9 +55,7 @@ class FakeProviderServer:
         app.router.add_get("/v1beta/models", self._list_google_models)
         return app
 
-    def _make_handler(
-        self, dialect: Callable[[], Dialect]
-    ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    def _make_handler(self, dialect: Callable[[], Dialect]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(request: web.Request) -> web.StreamResponse:
             return await self._handle_request(request, dialect())
 
@@ -67,21 +63,21 @@ class FakeProviderServer:
 
     async def _handle_request(self, request: web.Request, dialect: Dialect) -> web.StreamResponse:
         try:
-            asked = dialect.parse_request(await request.json(), request.match_info.get("model", ""))
-            self.scripts.check_script(asked.model)
+            model_request = dialect.parse_request(await request.json(), request.match_info.get("model", ""))
+            self.scripts.check_script(model_request.model)
         except UnknownModel as error:
             return _error_response(dialect, 404, {}, str(error))
         except (ValueError, KeyError, TypeError) as error:
-            return _error_response(dialect, 400, {}, f"The request cannot be read: {error!r}")
-        performance = self.scripts.next_reply(asked)
-        call = ReceivedRequest(asked.model, _request_key(request))
+            return _error_response(dialect, 400, {}, f"The request cannot be parsed: {error!r}")
+        reply = self.scripts.next_reply(model_request)
+        call = ReceivedRequest(model_request.model, _request_key(request))
         self.received_requests.append(call)
         try:
-            response = await self._send_reply(request, dialect, performance, call)
+            response = await self._send_reply(request, dialect, reply, call)
             call.outcome = "finished"
         except ConnectionError:
             call.outcome = "client left"
-            return web.Response()  # to nobody
+            return web.Response()  # never sent: the client is gone
         except asyncio.CancelledError:
             call.outcome = "client left"
             raise
@@ -90,50 +86,46 @@ class FakeProviderServer:
     async def _send_reply(
         self, request: web.Request, dialect: Dialect, reply: ScriptedReply, call: ReceivedRequest
     ) -> web.StreamResponse:
-        trouble = reply.fault
+        fault = reply.fault
         await asyncio.sleep(reply.script.delay)
-        if trouble in ERROR_RESPONSES:
-            status, headers = ERROR_RESPONSES[trouble]
-            return _error_response(
-                dialect, status, _retry_headers(trouble, headers), _error_message(trouble, call)
-            )
-        if trouble == "html":
+        if fault in ERROR_RESPONSES:
+            status, headers = ERROR_RESPONSES[fault]
+            return _error_response(dialect, status, _retry_headers(fault, headers), _error_message(fault, call))
+        if fault == "html":
             return web.Response(text=HTML_PAGE, content_type="text/html")
-        if trouble == "silence":
+        if fault == "silence":
             await asyncio.Event().wait()
         return await _stream_reply(request, dialect, reply, call)
 
-    async def _list_models(self, request: web.Request) -> web.Response:  # noqa: ARG002 - all see the same
+    async def _list_models(self, request: web.Request) -> web.Response:  # noqa: ARG002 - the same for all clients
         return web.json_response({"data": [{"id": name} for name in self.scripts.by_name]})
 
-    async def _list_google_models(self, request: web.Request) -> web.Response:  # noqa: ARG002 - as above
+    async def _list_google_models(self, request: web.Request) -> web.Response:  # noqa: ARG002 - the same for all clients
         methods = ["generateContent"]
-        listed = [
-            {"name": f"models/{n}", "supportedGenerationMethods": methods} for n in self.scripts.by_name
-        ]
-        return web.json_response({"models": listed})
+        models = [{"name": f"models/{n}", "supportedGenerationMethods": methods} for n in self.scripts.by_name]
+        return web.json_response({"models": models})
 
 
 async def _stream_reply(
     request: web.Request, dialect: Dialect, reply: ScriptedReply, call: ReceivedRequest
 ) -> web.StreamResponse:
-    trouble, script = reply.fault, reply.script
+    fault, script = reply.fault, reply.script
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-    if trouble == "short_read":
+    if fault == "short_read":
         response.content_length = 1_000_000
-    if trouble in {"bad_gzip", "gzip_bomb"}:
+    if fault in {"bad_gzip", "gzip_bomb"}:
         response.headers["Content-Encoding"] = "gzip"
     await response.prepare(request)
-    if trouble == "bom":
+    if fault == "bom":
         await response.write(BOM)
-    pause = 0.02 if trouble in {"keepalive", "bad_gzip"} else script.pace
+    pause = 0.02 if fault in {"keepalive", "bad_gzip"} else script.pace
     for piece in _reply_pieces(dialect, reply):
         if call.frame_count and pause:
             await asyncio.sleep(pause)
         call.frame_count += 1
         await response.write(piece)
-        if trouble in {"reset", "short_read"} and call.frame_count > script.fault_after + 1:
-            await asyncio.sleep(0.01)  # let what was written arrive
+        if fault in {"reset", "short_read"} and call.frame_count > script.fault_after + 1:
+            await asyncio.sleep(0.01)  # let the client receive the written bytes
             _abort_connection(request)
             return response
     await response.write_eof()
@@ -141,10 +133,10 @@ async def _stream_reply(
 
 
 def _reply_pieces(dialect: Dialect, reply: ScriptedReply) -> Iterator[bytes]:
-    """Cut an answer into what is written at once, and put in the faults that are made of bytes."""
-    trouble = reply.fault
-    answer = (encode_event(frame, trouble) for frame in answer_frames(dialect, reply))
-    match trouble:
+    """Return the pieces of the body, one per write, with the faults at byte level."""
+    fault = reply.fault
+    answer = (encode_event(frame, fault) for frame in answer_frames(dialect, reply))
+    match fault:
         case "empty":
             return iter(())
         case "bytewise":
@@ -164,18 +156,19 @@ def _reply_pieces(dialect: Dialect, reply: ScriptedReply) -> Iterator[bytes]:
 
 
 def _corrupt_gzip(answer: Iterable[bytes]) -> Iterator[bytes]:
-    packer = zlib.compressobj(wbits=31)
+    compressor = zlib.compressobj(wbits=31)
     for piece in answer:
-        yield packer.compress(piece) + packer.flush(zlib.Z_SYNC_FLUSH)
-    yield b"\xff" * 64  # no block of packed data begins so
+        yield compressor.compress(piece) + compressor.flush(zlib.Z_SYNC_FLUSH)
+    yield b"\xff" * 64  # not a valid deflate block
 
 
 def _gzip_bomb() -> Iterator[bytes]:
-    packer = zlib.compressobj(wbits=31)
+    compressor = zlib.compressobj(wbits=31)
     comment = b": " + b" " * 2**20 + b"\n"
-    begin, more = (packer.compress(comment) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
+    begin, more = (compressor.compress(comment) + compressor.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
     yield begin
-    yield from repeat(more, 255)  # a full flush lets the same comment come to the same bytes, packed once
+    # After a full flush the same input gives the same bytes, so it is compressed once.
+    yield from repeat(more, 255)
 
 
 def _abort_connection(request: web.Request) -> None:
@@ -216,10 +209,8 @@ def _request_key(request: web.Request) -> str:
 
 @asynccontextmanager
 async def serve_provider(server: FakeProviderServer, port: int = 0) -> AsyncIterator[str]:
-    """Serve on loopback and yield the address."""
-    runner = web.AppRunner(
-        server.create_app(), handler_cancellation=True, shutdown_timeout=0.2, access_log=None
-    )
+    """Serve on loopback and yield the URL. Port 0 takes a free port."""
+    runner = web.AppRunner(server.create_app(), handler_cancellation=True, shutdown_timeout=0.2, access_log=None)
     await runner.setup()
     try:
         site = web.TCPSite(runner, "127.0.0.1", port)

@@ -1,1 +1,1 @@
-"""Tool servers: the interface, a fake, and MCP clients."""
+"""Tool servers: the Toolbox protocol, MCP clients, and a fake server for tests."""

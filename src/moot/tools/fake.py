@@ -1,4 +1,4 @@
-"""A toolbox of Python functions, for tests and for programs that have tools of their own."""
+"""A Toolbox of Python functions, for tests and for programs with custom tools."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ class FakeTool(Struct, frozen=True):
 
 
 class FakeToolbox:
-    """It remembers what was called, and whether it was closed; what a function raises is what came of the call."""
+    """Records calls. A ValueError, LookupError or OSError of a function becomes an error outcome."""
 
     def __init__(self, *tools: FakeTool) -> None:
         self.calls: list[tuple[str, Mapping[str, Any]]] = []

@@ -1,6 +1,7 @@
-"""A server of tools that speaks the Model Context Protocol, started when it is first needed.
+"""MCP client: a Toolbox that connects to a Model Context Protocol server on first use.
 
-It may die, hang or talk nonsense at any time: then a call, or the list of its tools, fails with words.
+The server is untrusted. It may exit, hang or send invalid messages at any time.
+`call_tool` then returns an error outcome, and `list_tools` raises FeatureUnavailable.
 """
 
 import asyncio
@@ -20,10 +21,10 @@ from moot import __version__
 from moot.types.errors import FeatureUnavailable, MootError
 from moot.types.tools import MAX_ARGUMENTS_CHARACTERS, ToolInfo, ToolOutcome, truncate_with_note
 
-START_SECONDS = 45.0  # to start and to list its tools
-CLOSE_SECONDS = 8.0  # to end by itself, or be killed
+START_SECONDS = 45.0  # timeout to connect and to list the tools
+CLOSE_SECONDS = 8.0  # timeout of a graceful shutdown, before the task is cancelled
 MAX_TOOLS, MAX_PAGES = 128, 20
-MIN_SECRET_CHARS = 7  # characters; what is shorter, such as `1` or `true`, stands in every other answer
+MIN_SECRET_CHARS = 7  # shorter values such as `1` or `true` occur in ordinary responses
 MAX_DESCRIPTION_CHARS = 2000
 
 Connect = Callable[[], AbstractAsyncContextManager[TransportStreams]]
@@ -36,7 +37,7 @@ class McpSession(Struct, frozen=True):
 
 
 class McpToolbox:
-    """`secrets` are never repeated, whoever says them."""
+    """Reconnects when the previous connection is closed. Results and errors never contain `secrets`."""
 
     def __init__(
         self,
@@ -49,40 +50,41 @@ class McpToolbox:
         self._name = name
         self._connect = connect
         long = {secret for secret in secrets if len(secret) >= MIN_SECRET_CHARS}
-        self._secrets = sorted(long, key=len, reverse=True)  # one may be part of another
+        # Longest first: a secret may be a substring of another one.
+        self._secrets = sorted(long, key=len, reverse=True)
         self._start_seconds = start_seconds
         self._close_seconds = close_seconds
-        self._connections: list[McpConnection] = []  # the newest last; those before it are ending
+        self._connections: list[McpConnection] = []  # newest last; older ones are closing
 
     async def list_tools(self) -> Sequence[ToolInfo]:
         return (await self._open_session(self._current_connection())).tools
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolOutcome:
-        life = self._current_connection()
+        connection = self._current_connection()
         try:
-            client = (await self._open_session(life)).client
-            result = await client.session.send_request(  # its call_tool runs patterns of the server over the result
-                types.CallToolRequest(
-                    params=types.CallToolRequestParams(name=name, arguments=dict(arguments))
-                ),
+            client = (await self._open_session(connection)).client
+            # Not `session.call_tool`: it validates the result with regex patterns of the server (ReDoS).
+            result = await client.session.send_request(
+                types.CallToolRequest(params=types.CallToolRequestParams(name=name, arguments=dict(arguments))),
                 types.CallToolResult,
             )
-        except Exception as error:  # noqa: BLE001 - whatever a foreign server makes the client raise
+        except Exception as error:  # noqa: BLE001 - an untrusted server can make the client raise any exception
             if _is_connection_closed(error):
-                life.request_close()
+                connection.request_close()  # the next call opens a new connection
             return ToolOutcome(
                 self._redact_secrets(f"The call failed. {_describe_error(self._name, error)}"), is_error=True
             )
         return ToolOutcome(self._redact_secrets(result_text(result)), is_error=bool(result.is_error))
 
     async def aclose(self) -> None:
-        lives, self._connections = self._connections, []
-        await asyncio.gather(*(life.close_connection(self._close_seconds) for life in lives))
+        connections, self._connections = self._connections, []
+        await asyncio.gather(*(one.close_connection(self._close_seconds) for one in connections))
 
     def _current_connection(self) -> "McpConnection":
         if not self._connections or self._connections[-1].is_closing:
-            ending = [life for life in self._connections if not life.is_finished]
-            self._connections = [*ending, McpConnection(self._name, self._connect, self._redact_secrets)]
+            # Keep references to connections that still shut down, so that `aclose` can wait for them.
+            closing = [one for one in self._connections if not one.is_finished]
+            self._connections = [*closing, McpConnection(self._name, self._connect, self._redact_secrets)]
         return self._connections[-1]
 
     async def _open_session(self, connection: "McpConnection") -> McpSession:
@@ -98,14 +100,17 @@ class McpToolbox:
 
 
 class McpConnection:
-    """One life of a server, in a task of its own: it must end in the task in which it began."""
+    """One connection to a server, from connect to close.
+
+    It runs in its own task: the client uses cancel scopes, which must exit in the task that entered them.
+    """
 
     def __init__(self, name: str, connect: Connect, redact: Callable[[str], str]) -> None:
         self.is_closing = False
         self._redact = redact
         self._name = name
         self._connect = connect
-        self._current_step = "start"
+        self._current_step = "start"  # for the timeout error
         self._session_future: asyncio.Future[McpSession] = asyncio.get_running_loop().create_future()
         self._close_requested = asyncio.Event()
         self._task = asyncio.create_task(self._run_session())
@@ -118,54 +123,56 @@ class McpConnection:
         await asyncio.wait({self._session_future}, timeout=seconds)
         if not self._session_future.done():
             self.request_close()
-            raise FeatureUnavailable(
-                f"The tool server {self._name} did not {self._current_step} within {seconds:g} s."
-            )
+            raise FeatureUnavailable(f"The tool server {self._name} did not {self._current_step} within {seconds:g} s.")
         return self._session_future.result()
 
     def request_close(self) -> None:
-        """Let it end, with nobody waiting for that; said twice, it does not cut short how it clears up."""
+        """Start to close, without waiting. Idempotent: a second call does not cancel the cleanup."""
         if not self.is_closing and not self._session_future.done():
             self._task.cancel()
         self.is_closing = True
         self._close_requested.set()
 
     async def close_connection(self, seconds: float) -> None:
-        """Let it end, and do not wait long for it."""
+        """Wait for the shutdown, for `seconds` at most; then cancel the task."""
         self.request_close()
         await asyncio.wait({self._task}, timeout=seconds)
         if not self._task.done():
             self._task.cancel()
             await asyncio.wait({self._task}, timeout=1.0)
-            log.warning("a tool server does not end; it is left alone", extra={"server": self._name})
+            log.warning("tool server did not shut down; task abandoned", extra={"server": self._name})
 
     async def _run_session(self) -> None:
         info = types.Implementation(name="moot", version=__version__)
         try:
             async with Client(self._connect(), client_info=info, cache=None) as client:
                 self._current_step = "list its tools"
-                opened = McpSession(client, await _list_tools(client))
+                session = McpSession(client, await _list_tools(client))
                 if not self._session_future.done():
-                    self._session_future.set_result(opened)
+                    self._session_future.set_result(session)
                 await self._close_requested.wait()
-        except Exception as error:  # noqa: BLE001 - whatever a foreign server makes the client raise
+        except Exception as error:  # noqa: BLE001 - an untrusted server can make the client raise any exception
             self._record_failure(error)
         except asyncio.CancelledError:
-            self._record_failure(FeatureUnavailable(f"The tool server {self._name} was not waited for."))
+            self._record_failure(FeatureUnavailable(f"Connecting to the tool server {self._name} was cancelled."))
             raise
         finally:
             self.is_closing = True
 
     def _record_failure(self, error: Exception) -> None:
         if self._session_future.done():
-            log.info("a tool server ended badly", extra={"server": self._name, "kind": type(error).__name__})
+            log.info("tool server connection failed", extra={"server": self._name, "kind": type(error).__name__})
             return
-        words = _describe_error(self._name, error)
-        for last in getattr(error, "__notes__", ()):  # for whoever runs Moot: others may see the words
-            log.warning("the tool server %s ended with the words: %s", self._name, self._redact(last))
-            words = f"{words} The log has its last words."
-        self._session_future.set_exception(FeatureUnavailable(words))
-        self._session_future.exception()  # somebody may have waited for it, or not
+        message = _describe_error(self._name, error)
+        # The stderr line goes to the log only: other users can see the error message.
+        for stderr_line in getattr(error, "__notes__", ()):
+            log.warning(
+                "tool server failed to start",
+                extra={"server": self._name, "stderr": self._redact(stderr_line)},
+            )
+            message = f"{message} The log has the last line of its standard error."
+        self._session_future.set_exception(FeatureUnavailable(message))
+        self._session_future.exception()  # prevents the "never retrieved" message of asyncio
 
 
 async def _list_tools(client: Client) -> list[ToolInfo]:
@@ -181,7 +188,7 @@ async def _list_tools(client: Client) -> list[ToolInfo]:
 
 
 def _tool_info(tool: types.Tool) -> ToolInfo | None:
-    """Describe a tool; what says nothing of its effects has some."""
+    """Return None if the schema is too large. A tool without `read_only_hint` counts as one with effects."""
     parameters = msgspec.json.encode(tool.input_schema)
     if len(parameters) > MAX_ARGUMENTS_CHARACTERS:
         return None
@@ -194,11 +201,11 @@ def _tool_info(tool: types.Tool) -> ToolInfo | None:
 
 
 def result_text(result: types.CallToolResult) -> str:
-    """Write a result as text; what is none is named, and what is only data is JSON."""
-    told = [_block_text(block) for block in result.content]
-    if not told and result.structured_content is not None:
+    """Non-text blocks become a placeholder. A result with only structured content is serialized as JSON."""
+    blocks = [_block_text(block) for block in result.content]
+    if not blocks and result.structured_content is not None:
         return msgspec.json.encode(result.structured_content).decode()
-    return "\n\n".join(told)
+    return "\n\n".join(blocks)
 
 
 def _block_text(block: types.ContentBlock) -> str:
@@ -219,7 +226,7 @@ def _is_connection_closed(error: Exception) -> bool:
 
 
 def _describe_error(name: str, error: BaseException) -> str:
-    """Say what is wrong with a server, with the innermost of what was raised."""
+    """Describe the innermost exception of a group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     match error:

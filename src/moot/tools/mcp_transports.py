@@ -1,4 +1,4 @@
-"""Connects to MCP servers: a local command over stdio, or an address over HTTP."""
+"""MCP transports: a local command over stdio, or a URL over streamable HTTP."""
 
 import asyncio
 import contextlib
@@ -12,18 +12,16 @@ from mcp.client.streamable_http import streamable_http_client
 
 from moot.tools.ssrf import public_address
 
-MAX_RESPONSE_BYTES = 64 * 1024 * 1024  # bytes of one answer
-HTTP_TIMEOUT = httpx2.Timeout(30, read=330)  # a call may take longer than anything else
+MAX_RESPONSE_BYTES = 64 * 1024 * 1024  # size limit of one response body, and of one SSE event
+HTTP_TIMEOUT = httpx2.Timeout(30, read=330)  # seconds; a tool call may run for minutes
 
 
 @contextlib.asynccontextmanager
 async def open_http_transport(
     url: str, headers: Mapping[str, str], *, allow_private_hosts: bool
 ) -> AsyncIterator[TransportStreams]:
-    """Speak to an address; unless it may be `anywhere`, each connection goes to a public address or is refused."""
-    transport = PinnedTransport(
-        httpx2.AsyncHTTPTransport(trust_env=False), allow_private_hosts=allow_private_hosts
-    )
+    """Without `allow_private_hosts`, each request to a private address raises Forbidden (SSRF protection)."""
+    transport = PinnedTransport(httpx2.AsyncHTTPTransport(trust_env=False), allow_private_hosts=allow_private_hosts)
     async with (
         httpx2.AsyncClient(headers=dict(headers), timeout=HTTP_TIMEOUT, transport=transport) as client,
         streamable_http_client(url, http_client=client, max_sse_event_size=MAX_RESPONSE_BYTES) as streams,
@@ -32,20 +30,23 @@ async def open_http_transport(
 
 
 class PinnedTransport(httpx2.AsyncBaseTransport):
-    """Connects to the very address that was looked at, so that a name cannot lead elsewhere in between."""
+    """Connects to the IP address that was checked.
+
+    A second DNS query could return a private address (DNS rebinding).
+    """
 
     def __init__(self, inner: httpx2.AsyncBaseTransport, *, allow_private_hosts: bool) -> None:
         self._inner = inner
         self._allow_private_hosts = allow_private_hosts
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        sent = request if self._allow_private_hosts else await _pin_address(request)
+        pinned = request if self._allow_private_hosts else await _pin_address(request)
         try:
-            response = await self._inner.handle_async_request(sent)
+            response = await self._inner.handle_async_request(pinned)
         except httpx2.ConnectError as error:
             where = f"{request.url.host}, port {_url_port(request.url)}"
             raise httpx2.ConnectError(f"there is no connection to {where}: {error}") from error
-        assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - so says the transport
+        assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - the async transport returns this type
         response.stream = SizeLimitedStream(response.stream)
         return response
 
@@ -54,6 +55,8 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
 
 
 class SizeLimitedStream(httpx2.AsyncByteStream):
+    """Raises ReadError after MAX_RESPONSE_BYTES, so that a server cannot exhaust the memory."""
+
     def __init__(self, inner: httpx2.AsyncByteStream) -> None:
         self._inner = inner
 
@@ -62,7 +65,7 @@ class SizeLimitedStream(httpx2.AsyncByteStream):
         async for piece in self._inner:
             received += len(piece)
             if received > MAX_RESPONSE_BYTES:
-                raise httpx2.ReadError(f"The answer has more than {MAX_RESPONSE_BYTES:,} bytes.")
+                raise httpx2.ReadError(f"The response has more than {MAX_RESPONSE_BYTES:,} bytes.")
             yield piece
 
     async def aclose(self) -> None:
@@ -74,7 +77,10 @@ def _url_port(url: httpx2.URL) -> int:
 
 
 async def _pin_address(request: httpx2.Request) -> httpx2.Request:
-    """Address a request to a checked address; its host, and the name in its certificate, stay what they are."""
+    """Replace the host in the URL by a checked IP address.
+
+    The Host header and the TLS server name stay, so the certificate check still works.
+    """
     url = request.url
     address = await public_address(url.host, _url_port(url))
     return httpx2.Request(
@@ -86,12 +92,12 @@ async def _pin_address(request: httpx2.Request) -> httpx2.Request:
     )
 
 
-MAX_STDERR_BYTES = 2000  # bytes of what a command writes beside its answers
-STDERR_DRAIN_SECONDS = 1.0  # for the last of them to come
+MAX_STDERR_BYTES = 2000
+STDERR_DRAIN_SECONDS = 1.0  # timeout for the last bytes, after the command failed
 
 
 class StderrTail(asyncio.Protocol):
-    """The end of what a command writes beside its answers; all before it is for nobody, as it may hold what was said."""
+    """Buffers the end of a command's stderr. The rest is dropped, because it may contain user messages."""
 
     def __init__(self) -> None:
         self.finished = asyncio.Event()
@@ -100,7 +106,7 @@ class StderrTail(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._tail = (self._tail + data)[-MAX_STDERR_BYTES:]
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - a Protocol
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - signature of asyncio.Protocol
         self.finished.set()
 
     @property
@@ -114,24 +120,25 @@ class StderrTail(asyncio.Protocol):
 async def open_stdio_transport(
     command: Sequence[str], environment: Mapping[str, str]
 ) -> AsyncIterator[TransportStreams]:
-    """Run a command with little of our environment; it ends, or is killed, with this.
+    """Run a command until the context exits, then stop or kill it.
 
-    Where that is because of an error, its last words are a note to it.
+    The command gets `environment` and a few variables such as PATH, not the environment of this process.
+    If an exception ends the context, the last line of stderr is added as a note.
     """
     program, *arguments = command
     server = StdioServerParameters(command=program, args=arguments, env=dict(environment))
     reading, writing = os.pipe()
-    loop, words = asyncio.get_running_loop(), StderrTail()
-    transport, _ = await loop.connect_read_pipe(lambda: words, os.fdopen(reading, "rb", 0))
+    loop, stderr = asyncio.get_running_loop(), StderrTail()
+    transport, _ = await loop.connect_read_pipe(lambda: stderr, os.fdopen(reading, "rb", 0))
     try:
         with os.fdopen(writing, "w") as errors:
             async with stdio_client(server, errlog=errors) as streams:
                 yield streams
     except Exception as error:
-        with contextlib.suppress(TimeoutError):  # what it started may hold the pipe open
-            await asyncio.wait_for(words.finished.wait(), STDERR_DRAIN_SECONDS)
-        if words.last_line:
-            error.add_note(words.last_line)
+        with contextlib.suppress(TimeoutError):  # a child process of the command may keep the pipe open
+            await asyncio.wait_for(stderr.finished.wait(), STDERR_DRAIN_SECONDS)
+        if stderr.last_line:
+            error.add_note(stderr.last_line)
         raise
     finally:
         transport.close()

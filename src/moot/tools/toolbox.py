@@ -1,4 +1,4 @@
-"""The seam of tools: a server of them, whatever it is."""
+"""The Toolbox protocol for tool servers, and validation of tool arguments."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -10,16 +10,18 @@ from moot.types.tools import ToolInfo, ToolOutcome
 
 
 class Toolbox(Protocol):
-    """Some tools. `call` answers with words, also where the call fails; whoever waits for it may leave at any time."""
+    """The tools of one server. Every method must be safe to cancel."""
 
     async def list_tools(self) -> Sequence[ToolInfo]:
-        """List what there is; raise Unavailable, with words, where the server cannot be used."""
+        """Raises FeatureUnavailable if the server cannot be used."""
         ...
 
-    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolOutcome: ...
+    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolOutcome:
+        """Does not raise if the call fails: returns an outcome with `is_error`, which the model reads."""
+        ...
 
     async def aclose(self) -> None:
-        """Let go of all that is held, soon, whatever state the server is in."""
+        """Release connections and processes within seconds, even if the server hangs."""
         ...
 
 
@@ -27,23 +29,21 @@ MAX_PROBLEM_CHARS = 500
 
 
 def find_argument_problem(parameters: bytes, arguments: Any) -> str | None:
-    """Say what is wrong with arguments; None where nothing is, or where the schema itself is wrong."""
+    """Validate arguments by a JSON schema. Return None if they are valid, or if the schema itself is invalid."""
     try:
         error = next(_build_validator(parameters).iter_errors(arguments), None)
-    except Exception:  # noqa: BLE001 - a schema can be wrong in any way; the server that wrote it looks for itself
+    except Exception:  # noqa: BLE001 - an invalid schema can raise anything; the server validates too
         return None
     if error is None:
         return None
     where = ".".join(map(str, error.absolute_path))
-    return (
-        f"{where}: {error.message}"[:MAX_PROBLEM_CHARS] if where else str(error.message)[:MAX_PROBLEM_CHARS]
-    )
+    return f"{where}: {error.message}"[:MAX_PROBLEM_CHARS] if where else str(error.message)[:MAX_PROBLEM_CHARS]
 
 
 @lru_cache(maxsize=256)
 def _build_validator(parameters: bytes) -> Any:
-    """Make what checks arguments. It fetches nothing, and runs no pattern that somebody else wrote."""
-    from jsonschema import validators  # noqa: PLC0415 - slow to load
+    """The validator fetches no remote references and ignores regex patterns, which could hang (ReDoS)."""
+    from jsonschema import validators  # noqa: PLC0415 - slow import
     from referencing import Registry  # noqa: PLC0415
 
     schema = msgspec.json.decode(parameters)

@@ -1,4 +1,4 @@
-"""How a debate stands, in words: who kept a position, who is ahead, and whose argument changed a mind."""
+"""Text for the results of a debate: positions, ranking and position changes."""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,19 +6,18 @@ from moot.types.debate import DebateClaims, ParticipantSummary, PositionChange, 
 
 
 def position_status(row: ParticipantSummary) -> str:
-    """Say in a word whether somebody changed position."""
     if not (row.initial_summary or row.refined_summary):
         return "no answer"
     return "changed" if row.changed_position else "kept"
 
 
 def number_ranks(ranking: Ranking) -> Iterator[tuple[int, RankedAnswer]]:
-    """Number the places; those who are level share one."""
-    number, level = 0, None
+    """Yield ranks from 1. Answers with the same points per vote share a rank."""
+    rank, previous = 0, None
     for count, place in enumerate(ranking.places, start=1):
-        each = place.points / place.votes
-        number, level = (number, level) if each == level else (count, each)
-        yield number, place
+        average = place.points / place.votes
+        rank, previous = (rank, previous) if average == previous else (count, average)
+        yield rank, place
 
 
 def points_text(ranked_answer: RankedAnswer) -> str:
@@ -27,13 +26,11 @@ def points_text(ranked_answer: RankedAnswer) -> str:
 
 
 def position_change_text(change: PositionChange, names: Mapping[str, str]) -> str:
-    """Say who went from what to what, and whose argument did it."""
     after = f", after {names[change.because_of]}'s argument" if change.because_of else ""
     return f"{names[change.participant]}: {_strip_position(change.before)} -> {_strip_position(change.after)}{after}"
 
 
 def describe_dropped_quotes(claims: DebateClaims) -> str:
-    """Say how many quotes were dropped."""
     what = "1 quote that is" if claims.unproven == 1 else f"{claims.unproven} quotes that are"
     return f"Left out: {what} in no answer"
 

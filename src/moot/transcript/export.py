@@ -1,4 +1,4 @@
-"""Exports a discussion page by page, in the chosen format."""
+"""Transcript export: streams a discussion in a format, page by page."""
 
 import asyncio
 import re
@@ -20,9 +20,9 @@ from moot.whiteboard.state import EMPTY_BOARD, Board
 
 
 class TranscriptFormat(Protocol):
-    """Each method returns what is written next, and leaves nothing out, also no other version of an answer.
+    """Renders a discussion in order. Each method returns the next part of the file, or an empty string.
 
-    What a run came to is told after the last of its turns.
+    The exporter calls `render_report` after the last turn of a run.
     """
 
     media_type: str
@@ -37,7 +37,7 @@ class TranscriptFormat(Protocol):
     def render_end(self, board: Board) -> str: ...
 
 
-MESSAGES_PER_PAGE = 50  # messages that are read, and written, at once
+MESSAGES_PER_PAGE = 50  # per database query and output chunk
 MAX_NAME_CHARS = 80
 
 
@@ -53,23 +53,23 @@ class TranscriptExporter:
     async def export_chunks(
         self, tenant: str, discussion: Discussion, output_format: TranscriptFormat
     ) -> AsyncGenerator[bytes, None]:
-        """Write a discussion as it is now, bit by bit: whoever takes it slowly keeps little of it in memory."""
-        told: set[str] = set()
+        """Yield a snapshot of the discussion in chunks, so that a slow client needs little memory."""
+        reported_runs: set[str] = set()
         yield await self._render_in_thread(lambda: output_format.render_start(discussion))
-        # A reader that leaves must not break a connection in the middle of a query.
-        seats = [who.id for who in discussion.participants]
-        now = await asyncio.shield(self._snapshots.take_snapshot(discussion.id, seats))
+        # Shielded: a client disconnect cancels this task, which would break a connection during a query.
+        order = [who.id for who in discussion.participants]
+        snapshot = await asyncio.shield(self._snapshots.take_snapshot(discussion.id, order))
         runs = await asyncio.shield(self._runs.list_runs(tenant, discussion.id))
         last: str | None = None
-        async for page in self._read_pages(now):
-            for run, some in groupby(page, key=lambda turn: turn.current.run):
+        async for page in self._read_pages(snapshot):
+            for run, turns in groupby(page, key=lambda turn: turn.current.run):
                 if last is not None and run != last:
-                    yield await self._render_report(tenant, last, output_format, told)
-                yield await self._render_turns(tenant, list(some), output_format)
+                    yield await self._render_report(tenant, last, output_format, reported_runs)
+                yield await self._render_turns(tenant, list(turns), output_format)
                 last = run
         for one in runs:
-            if one.again is None:  # else it is told as a version of the answer that it gave anew
-                yield await self._render_report(tenant, one.id, output_format, told)
+            if one.again is None:  # a regenerated answer is rendered as a version of its turn
+                yield await self._render_report(tenant, one.id, output_format, reported_runs)
         board = await self._final_whiteboard(tenant, discussion.id, runs)
         yield await self._render_in_thread(lambda: output_format.render_end(board))
 
@@ -80,7 +80,7 @@ class TranscriptExporter:
             )
 
     async def _final_whiteboard(self, tenant: str, discussion: str, runs: Sequence[Run]) -> Board:
-        """Return the whiteboard, for which all is read once more: only where there was a lesson."""
+        """Replaying the actions reads all messages again, so skip it without a lesson."""
         if not any(run.mode == "directed" for run in runs):
             return EMPTY_BOARD
         return await asyncio.shield(self._boards.whiteboard_at(tenant, discussion))
@@ -102,13 +102,13 @@ class TranscriptExporter:
         return await self._render_in_thread(lambda: output_format.render_report(report))
 
     async def _render_in_thread(self, render: Callable[[], str]) -> bytes:
-        """Write in a thread, one for all: what is long to write is not to hold up anybody else."""
+        """Render outside the event loop. The lock keeps exports from using all threads."""
         async with self._lock:
             text = await asyncio.to_thread(render)
         return text.encode()
 
 
 def transcript_file_name(discussion: Discussion, output_format: TranscriptFormat) -> str:
-    """Call a transcript as its discussion is called, as far as that can be the name of a file anywhere."""
-    words = " ".join(re.sub(r"[^\w\-. ]+", " ", replace_unprintable(discussion.title)).split())
-    return f"{words[:MAX_NAME_CHARS].strip(' .') or 'discussion'}.{output_format.extension}"
+    """Derive a file name from the title, with characters that are valid on every system."""
+    title = " ".join(re.sub(r"[^\w\-. ]+", " ", replace_unprintable(discussion.title)).split())
+    return f"{title[:MAX_NAME_CHARS].strip(' .') or 'discussion'}.{output_format.extension}"

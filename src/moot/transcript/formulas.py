@@ -1,4 +1,4 @@
-"""Formulas in Markdown: found between the signs that models write around them, and drawn where they can be read."""
+"""LaTeX formulas in Markdown: parser rules for their delimiters, and an SVG renderer."""
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
@@ -9,46 +9,46 @@ from moot.whiteboard.render.elements import format_number, svg_tag
 from moot.whiteboard.render.latex import FORMULA_FONT_SIZE, InvalidFormula, layout_formula
 
 DELIMITERS = (("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("$", "$"))
-BLOCK_OPENERS = frozenset({"$$", "\\["})  # on lines of their own
-MAX_FORMULA_CHARS = 2000  # characters
+BLOCK_OPENERS = frozenset({"$$", "\\["})  # start a formula block on a new line
+MAX_FORMULA_CHARS = 2000
 MAX_FORMULA_LINES = 60
-FORMULA_BUDGET_SECONDS = 3.0  # of work for all formulas of a transcript
+FORMULA_BUDGET_SECONDS = 3.0  # processor time for all formulas of a transcript
 
 
 class FormulaRenderer:
-    """Draws formulas until it has worked long enough; after that they are shown as they are written."""
+    """Renders formulas as SVG. Once the time budget is spent, the rest is shown as source."""
 
     def __init__(self, time_budget: TimeBudget | None = None) -> None:
         self._time_budget = time_budget or TimeBudget(FORMULA_BUDGET_SECONDS)
 
     def render_formula(self, latex: str, *, is_block: bool) -> str:
-        """Draw a formula as tall as the text around it."""
+        """Return SVG in the size of the text, or the source if the formula is invalid."""
         if self._time_budget.is_spent:
             return _code_fallback(latex, is_block=is_block)
         try:
             with self._time_budget.track_time():
-                laid = layout_formula(latex)
+                layout = layout_formula(latex)
         except InvalidFormula:
             return _code_fallback(latex, is_block=is_block)
-        if laid.width <= 0 or laid.height <= 0:
+        if layout.width <= 0 or layout.height <= 0:
             return _code_fallback(latex, is_block=is_block)
         svg = svg_tag(
             "svg",
-            laid.paths,
+            layout.paths,
             class_="apart" if is_block else "formula",
-            viewBox=" ".join(map(format_number, (laid.x, laid.y, laid.width, laid.height))),
-            width=f"{laid.width / FORMULA_FONT_SIZE:.3f}em",
-            height=f"{laid.height / FORMULA_FONT_SIZE:.3f}em",
+            viewBox=" ".join(map(format_number, (layout.x, layout.y, layout.width, layout.height))),
+            width=f"{layout.width / FORMULA_FONT_SIZE:.3f}em",
+            height=f"{layout.height / FORMULA_FONT_SIZE:.3f}em",
             fill="currentColor",
             role="img",
             aria_label=latex,
-            style=None if is_block else f"vertical-align:{-(laid.y + laid.height) / FORMULA_FONT_SIZE:.3f}em",
+            style=None if is_block else f"vertical-align:{-(layout.y + layout.height) / FORMULA_FONT_SIZE:.3f}em",
         )
         return html_element("p", svg, class_="formula") if is_block else svg
 
 
 def add_formula_rules(markdown: MarkdownIt) -> None:
-    """Let Markdown tell formulas from other text: tokens `formula`, and `formula_apart` on lines of their own."""
+    """Add parser rules. Inline formulas become `formula` tokens, blocks `formula_apart` tokens."""
     markdown.inline.ruler.before("escape", "formula", _inline_rule)
     interrupted = ["paragraph", "reference", "blockquote", "list"]
     markdown.block.ruler.before("fence", "formula_apart", _block_rule, {"alt": interrupted})
@@ -76,7 +76,7 @@ def _inline_rule(state: StateInline, silent: bool) -> bool:
 
 
 def _find_closing(source: str, sign: str, start: int, stop: int) -> int | None:
-    """Find where a formula that has begun ends: not at once, and not at an escaped dollar."""
+    """Return the index of the closing sign; None if there is none or the formula is empty. Skips escaped dollars."""
     end = source.find(sign, start, stop)
     while end > 0 and sign == "$" and source[end - 1] == "\\":
         end = source.find(sign, end + 1, stop)
@@ -84,7 +84,7 @@ def _find_closing(source: str, sign: str, start: int, stop: int) -> int | None:
 
 
 def _is_formula(source: str, start: int, end: int) -> bool:
-    """Tell a formula from two amounts of money."""
+    """Reject text between two dollar amounts, such as `$5 and $6`."""
     inner = source[start:end]
     after = source[end + 1 : end + 2]
     return not (inner[0].isspace() or inner[-1].isspace() or after.isdigit())
@@ -94,11 +94,7 @@ def _block_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if state.is_code_block(start):
         return False
     pair = next(
-        (
-            one
-            for one in DELIMITERS
-            if one[0] in BLOCK_OPENERS and _line_text(state, start).startswith(one[0])
-        ),
+        (one for one in DELIMITERS if one[0] in BLOCK_OPENERS and _line_text(state, start).startswith(one[0])),
         None,
     )
     if pair is None or (found := _read_block(state, start, end, *pair)) is None:
@@ -111,18 +107,18 @@ def _block_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return True
 
 
-def _read_block(
-    state: StateBlock, start: int, end: int, opening: str, closing: str
-) -> tuple[str, int] | None:
-    """Read from an opening to a line that ends with the closing; anything after that makes it no formula apart."""
+def _read_block(state: StateBlock, start: int, end: int, opening: str, closing: str) -> tuple[str, int] | None:
+    """Return the formula and its last line. None if text follows the closing sign, or a limit is exceeded."""
     lines: list[str] = []
-    for at in range(start, min(end, start + MAX_FORMULA_LINES)):
-        line = _line_text(state, at).removeprefix(opening) if at == start else _line_text(state, at)
+    for index in range(start, min(end, start + MAX_FORMULA_LINES)):
+        line = _line_text(state, index)
+        if index == start:
+            line = line.removeprefix(opening)
         before, found, after = line.rstrip().partition(closing)
         lines.append(before)
         if found:
             latex = "\n".join(lines).strip()
-            return (latex, at) if not after and latex and len(latex) <= MAX_FORMULA_CHARS else None
+            return (latex, index) if not after and latex and len(latex) <= MAX_FORMULA_CHARS else None
     return None
 
 

@@ -1,7 +1,6 @@
 """HTML escaping, and a processor-time budget for expensive rendering.
 
-Once the budget is spent, the rest is rendered the cheap way. The budget counts the processor time of its thread, so a
-busy machine renders slowly but completely.
+The budget counts the processor time of its thread. So a busy machine renders slowly, but the result is the same.
 """
 
 import time
@@ -13,17 +12,17 @@ from moot.whiteboard.render.elements import replace_unprintable
 
 
 def html_element(name: str, *content: str, **attributes: str | None) -> str:
-    """Write an element; content is markup already, attributes are not. None leaves an attribute out."""
-    written = "".join(
+    """`content` must be escaped already; attribute values are escaped here. None omits an attribute."""
+    escaped = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape_html(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
-    return f"<{name}{written}>{''.join(content)}</{name}>"
+    return f"<{name}{escaped}>{''.join(content)}</{name}>"
 
 
 def escape_html(text: str) -> str:
-    """Make text of any origin safe to stand between tags, or in an attribute."""
+    """Escape untrusted text for element content or an attribute value."""
     return escape(replace_unprintable(text))
 
 
@@ -42,9 +41,9 @@ class TimeBudget:
 
     @contextmanager
     def track_time(self) -> Iterator[None]:
-        """Count how long the block takes."""
-        began = self._clock()
+        """Subtract the time of the block from the budget, also if it raises."""
+        started = self._clock()
         try:
             yield
         finally:
-            self._remaining_seconds -= self._clock() - began
+            self._remaining_seconds -= self._clock() - started

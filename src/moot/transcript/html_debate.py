@@ -1,4 +1,4 @@
-"""The results of a debate as HTML."""
+"""HTML for the results of a run: debate report, director decisions and cost."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -10,11 +10,11 @@ from moot.types.debate import Claim, ClaimQuote, DebateSummary, PositionChange, 
 from moot.types.events import Decided
 from moot.types.modes import LESSON_ENDS, USER_SPEAKS_NEXT
 
-Chip = Callable[[str], str]  # a participant's name, in its colour
+Chip = Callable[[str], str]  # renders the name of a participant id, in its colour
 
 
 def render_debate_report(report: RunReport, names: Mapping[str, str], chip: Chip) -> str:
-    """Write what was found; a run in which nothing was has a line that says what it took."""
+    """Render a section. Without results it has only the status and the cost."""
     parts = [
         *_summary_section(report.summary, chip),
         *_missing_answers(report, chip),
@@ -24,8 +24,8 @@ def render_debate_report(report: RunReport, names: Mapping[str, str], chip: Chip
         *_decisions_section(report.decisions, names),
     ]
     if report.agreed is not None:
-        stand = "agree" if report.agreed.agree else "do not agree"
-        parts.insert(0, html_element("p", escape_html(f"The first answers {stand}. {report.agreed.reason}")))
+        verdict = "agree" if report.agreed.agree else "do not agree"
+        parts.insert(0, html_element("p", escape_html(f"The first answers {verdict}. {report.agreed.reason}")))
     ended = "" if report.status == "completed" else f"{report.status.capitalize()}. "
     parts.append(
         html_element(
@@ -34,9 +34,9 @@ def render_debate_report(report: RunReport, names: Mapping[str, str], chip: Chip
             class_="spent",
         )
     )
-    found = report.summary or report.ranking or report.claims
-    title = [html_element("h2", "Minutes")] if found else []
-    return html_element("section", *title, *parts, class_="minutes" if found else "ending") + "\n"
+    has_results = report.summary or report.ranking or report.claims
+    title = [html_element("h2", "Minutes")] if has_results else []
+    return html_element("section", *title, *parts, class_="minutes" if has_results else "ending") + "\n"
 
 
 def _summary_section(summary: DebateSummary | None, chip: Chip) -> Iterator[str]:
@@ -45,31 +45,25 @@ def _summary_section(summary: DebateSummary | None, chip: Chip) -> Iterator[str]
     cross = summary.cross_model
     yield html_element("p", escape_html(summary.overview), class_="overview")
     columns = [
-        html_element(
-            "div", html_element("h3", title), html_list([escape_html(one) for one in told]), class_=kind
-        )
-        for title, told, kind in (
+        html_element("div", html_element("h3", title), html_list([escape_html(one) for one in points]), class_=kind)
+        for title, points, kind in (
             ("Agreed", cross.agreements, "agreed"),
             ("Disputed", cross.disagreements, "disputed"),
         )
-        if told
+        if points
     ]
     if columns:
         yield html_element("div", *columns, class_="columns")
     if cross.convergence_summary:
         yield html_element("p", escape_html(cross.convergence_summary))
-    head = "".join(
-        html_element("th", title, scope="col") for title in ("", "At first", "In the end", "Position")
-    )
+    head = "".join(html_element("th", title, scope="col") for title in ("", "At first", "In the end", "Position"))
     rows = [
         html_element(
             "tr",
             html_element("th", chip(row.participant), scope="row"),
             html_element("td", escape_html(row.initial_summary)),
             html_element("td", escape_html(row.refined_summary)),
-            html_element(
-                "td", escape_html(position_status(row)), class_=position_status(row).replace(" ", "-")
-            ),
+            html_element("td", escape_html(position_status(row)), class_=position_status(row).replace(" ", "-")),
         )
         for row in summary.per_model
     ]
@@ -87,7 +81,7 @@ def _ranking_section(ranking: Ranking | None, chip: Chip) -> Iterator[str]:
     if ranking is None or not ranking.places:
         return
     yield html_element("h3", "Ranking")
-    yield html_element("p", "By the others, who were not told whose answer was whose.", class_="note")
+    yield html_element("p", "Blind votes of the other participants.", class_="note")
     rows = [
         html_element(
             "tr",
@@ -104,49 +98,46 @@ def _position_changes_section(changes: Sequence[PositionChange], chip: Chip) -> 
     if not changes:
         return
     yield html_element("h3", "Changes of mind")
-    told = []
-    for flip in changes:
-        after = f" after an argument of {chip(flip.because_of)}" if flip.because_of else ""
-        went = f"{chip(flip.participant)} went from “{escape_html(flip.before)}” to “{escape_html(flip.after)}”{after}"
-        told.append(went + _quote_link(flip.quote, flip.message))
-    yield html_list(told, class_="flips")
+    items = []
+    for change in changes:
+        after = f" after an argument of {chip(change.because_of)}" if change.because_of else ""
+        text = f"{chip(change.participant)} went from “{escape_html(change.before)}” to “{escape_html(change.after)}”{after}"
+        items.append(text + _quote_link(change.quote, change.message))
+    yield html_list(items, class_="flips")
 
 
 def _claims_section(claims: Sequence[Claim], chip: Chip) -> Iterator[str]:
     if not claims:
         return
     yield html_element("h3", "Claims")
-    told = []
+    items = []
     for claim in claims:
         minority = " " + html_element("span", "minority", class_="minority") if claim.minority else ""
-        voices = [
+        quotes = [
             *_claim_quotes("for", claim.supporters, chip),
             *_claim_quotes("against", claim.opponents, chip),
         ]
-        told.append(
-            html_element("strong", escape_html(claim.claim)) + minority + html_list(voices, class_="voices")
-        )
-    yield html_list(told, "ol", class_="claims")
+        items.append(html_element("strong", escape_html(claim.claim)) + minority + html_list(quotes, class_="voices"))
+    yield html_list(items, "ol", class_="claims")
 
 
 def _claim_quotes(side: str, quotes: Sequence[ClaimQuote], chip: Chip) -> Iterator[str]:
-    for voice in quotes:
-        sign = html_element("span", side, class_=side)
-        yield f"{sign} {chip(voice.participant)}{_quote_link(voice.quote, voice.message)}"
+    for quote in quotes:
+        label = html_element("span", side, class_=side)
+        yield f"{label} {chip(quote.participant)}{_quote_link(quote.quote, quote.message)}"
 
 
 def _quote_link(quote: str, message: str) -> str:
-    """Give a quote, which leads to the answer that it is from."""
+    """Link a quote to the answer that contains it."""
     return " " + html_element("q", html_element("a", escape_html(quote), href=f"#{message}"))
 
 
 def _decisions_section(decisions: Sequence[Decided], names: Mapping[str, str]) -> Iterator[str]:
     if not decisions:
         return
-    spoken = {USER_SPEAKS_NEXT: "The person has the word.", LESSON_ENDS: "It is over."}
-    told = [
-        escape_html(f"{spoken.get(one.next) or f'{names[one.next]} has the word.'} {one.reason}")
-        for one in decisions
+    special = {USER_SPEAKS_NEXT: "The user speaks next.", LESSON_ENDS: "The lesson is over."}
+    items = [
+        escape_html(f"{special.get(one.next) or f'{names[one.next]} speaks next.'} {one.reason}") for one in decisions
     ]
     summary = html_element("summary", "How the director decided")
-    yield html_element("details", summary, html_list(told, "ol"), class_="decisions")
+    yield html_element("details", summary, html_list(items, "ol"), class_="decisions")

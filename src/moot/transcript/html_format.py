@@ -1,4 +1,4 @@
-"""A transcript to look at: one HTML file with its own style, no script, and nothing that is loaded from anywhere."""
+"""HTML transcript: one file with inline style, without scripts and external requests."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -62,15 +62,15 @@ class HtmlFormat:
         return render_debate_report(report, self._names, self._name_chip)
 
     def render_end(self, board: Board) -> str:
-        drawn = ""
+        figure = ""
         if board.elements:
             caption = html_element("figcaption", "The whiteboard at the end")
-            drawn = html_element("figure", render_svg(replace(board, open=True)), caption, class_="board")
-        written = html_element("footer", f"Written by Moot {escape_html(__version__)}.")
-        return f"{drawn}\n{written}\n</main>\n</body>\n</html>\n"
+            figure = html_element("figure", render_svg(replace(board, open=True)), caption, class_="board")
+        footer = html_element("footer", f"Written by Moot {escape_html(__version__)}.")
+        return f"{figure}\n{footer}\n</main>\n</body>\n</html>\n"
 
     def _register_participant(self, id: str, name: str | None, colour: str | None = None) -> None:
-        """Give somebody a name and a colour that stay; without one of its own it has that of its seat."""
+        """Keep the first name and colour of an id. The default colour depends on the order of registration."""
         self._names.setdefault(id, name or id)
         chosen = (
             colour
@@ -87,7 +87,7 @@ class HtmlFormat:
         return html_element("span", name, class_="name", style=self._colour_style(participant))
 
     def _discussion_header(self, discussion: Discussion) -> str:
-        seats = [
+        participants = [
             html_element(
                 "li",
                 self._name_chip(who.id),
@@ -105,24 +105,25 @@ class HtmlFormat:
             "header",
             html_element("p", escape_html(about), class_="kind"),
             html_element("h1", escape_html(discussion.title)),
-            html_element("ul", *seats, class_="seats"),
+            html_element("ul", *participants, class_="seats"),
             class_="top",
         )
 
     def _stage_heading(self, message: Message) -> str:
-        """Write a heading where another stage begins."""
-        here = (message.run, stage_label(message))
-        if here == self._current_stage or message.participant is None:
+        """Return a heading if this message starts a new stage."""
+        label = stage_label(message)
+        stage = (message.run, label)
+        if stage == self._current_stage or message.participant is None:
             return ""
-        self._current_stage = here
-        return html_element("h2", escape_html(here[1]), class_="stage") + "\n" if here[1] else ""
+        self._current_stage = stage
+        return html_element("h2", escape_html(label), class_="stage") + "\n" if label else ""
 
     def _render_turn(self, turn: VersionedTurn, files: Mapping[str, StoredFile]) -> str:
         message = turn.current
         if message.participant is not None:
             self._register_participant(message.participant, message.name)
         kind = "person" if message.participant is None and message.role == "user" else "turn"
-        named = [files[id].name for id in message.files or () if id in files]
+        file_names = [files[id].name for id in message.files or () if id in files]
         parts = [
             self._turn_header(message),
             self._details_block("Thinking", message.thoughts),
@@ -131,7 +132,7 @@ class HtmlFormat:
             if message.content.strip()
             else "",
             self._details_block("Details", message.details),
-            html_element("p", escape_html(f"With {', '.join(named)}"), class_="files") if named else "",
+            html_element("p", escape_html(f"With {', '.join(file_names)}"), class_="files") if file_names else "",
             _actions_line(message),
             _error_line(message),
             _usage_footer(message),
@@ -141,21 +142,19 @@ class HtmlFormat:
         return html_element("article", *parts, id=message.id, class_=classes, style=style) + "\n"
 
     def _turn_header(self, message: Message) -> str:
-        asides = [message.model, recipients_label(message, self._names)]
+        labels = [message.model, recipients_label(message, self._names)]
         at = datetime.fromtimestamp(message.created_at, UTC)
         return html_element(
             "header",
             html_element("h3", escape_html(speaker_label(message)), class_="name"),
-            *(html_element("span", escape_html(aside), class_="model") for aside in asides if aside),
+            *(html_element("span", escape_html(label), class_="model") for label in labels if label),
             html_element("time", format_time(message.created_at), datetime=at.isoformat(timespec="seconds")),
         )
 
     def _details_block(self, title: str, text: str) -> str:
         if not text.strip():
             return ""
-        return html_element(
-            "details", html_element("summary", escape_html(title)), self._render_markdown(text)
-        )
+        return html_element("details", html_element("summary", escape_html(title)), self._render_markdown(text))
 
 
 def _document_head(title: str) -> str:
@@ -170,20 +169,20 @@ def _document_head(title: str) -> str:
 
 
 def _tool_call(use: ToolUse) -> str:
-    told = html_element("pre", escape_html(f"{use.arguments}\n\n{use.content}"))
-    return html_element("details", html_element("summary", escape_html(tool_call_label(use))), told)
+    body = html_element("pre", escape_html(f"{use.arguments}\n\n{use.content}"))
+    return html_element("details", html_element("summary", escape_html(tool_call_label(use))), body)
 
 
 def _actions_line(message: Message) -> str:
-    acts = [name.removeprefix("wb_").replace("_", " ") for name in turn_action_names(message)]
-    return html_element("p", escape_html(f"On the board: {', '.join(acts)}"), class_="acts") if acts else ""
+    actions = [name.removeprefix("wb_").replace("_", " ") for name in turn_action_names(message)]
+    return html_element("p", escape_html(f"On the board: {', '.join(actions)}"), class_="acts") if actions else ""
 
 
 def _error_line(message: Message) -> str:
-    why = error_text(message)
-    return html_element("p", escape_html(why), class_="trouble") if why else ""
+    error = error_text(message)
+    return html_element("p", escape_html(error), class_="trouble") if error else ""
 
 
 def _usage_footer(message: Message) -> str:
-    told = usage_labels(message)
-    return html_element("footer", escape_html(" · ".join(told))) if told else ""
+    labels = usage_labels(message)
+    return html_element("footer", escape_html(" · ".join(labels))) if labels else ""

@@ -1,4 +1,4 @@
-"""Markdown of any origin as HTML that can do nothing: raw HTML is text, images are links, and links go to the web."""
+"""Safe Markdown renderer for untrusted text: raw HTML is escaped, images become links, link schemes are limited."""
 
 import re
 from collections.abc import Sequence
@@ -14,21 +14,20 @@ from moot.whiteboard.render.elements import replace_unprintable
 
 SAFE_LINK = re.compile(r"(?:https?://|mailto:)[^\x00-\x20]+", re.IGNORECASE)
 LINK_REL = "noopener noreferrer nofollow"
-HEADING_OFFSET = 3  # an answer is itself under headings
-MAX_MARKDOWN_CHARS = (
-    50_000  # characters; longer texts, and all after so many seconds of work, are shown as they are written
-)
+HEADING_OFFSET = 3  # answers are below the headings of the transcript
+# A longer text is shown as source, and so is every text after the time budget is spent.
+MAX_MARKDOWN_CHARS = 50_000
 MARKDOWN_BUDGET_SECONDS = 10.0
 MARKDOWN_OPTIONS = {"html": False, "breaks": True, "linkify": False, "typographer": False}
 
 
 class SafeMarkdown(MarkdownIt):
-    def validateLink(self, url: str) -> bool:  # noqa: N802 - so it is called
+    def validateLink(self, url: str) -> bool:  # noqa: N802 - overrides a method of MarkdownIt
         return SAFE_LINK.fullmatch(url) is not None
 
 
 class SafeHtmlRenderer(RendererHTML):
-    """Writes tokens as HTML; `formulas` draws what is between dollars."""
+    """Renders tokens as HTML. Methods are named after token types."""
 
     def __init__(self, formulas: FormulaRenderer) -> None:
         super().__init__()
@@ -39,12 +38,12 @@ class SafeHtmlRenderer(RendererHTML):
         self._formulas = formulas
 
     def image(self, tokens: Sequence[Token], at: int, options: OptionsDict, env: EnvType) -> str:  # noqa: ARG002
-        """Name an image; nothing is fetched, unless somebody follows the link."""
-        source, told = str(tokens[at].attrs["src"]), tokens[at].content
+        """Render a link instead of the image, so that the browser sends no request."""
+        source, alt = str(tokens[at].attrs["src"]), tokens[at].content
         before = [token.type for token in tokens[:at]]
-        if before.count("link_open") > before.count("link_close"):
-            return escape_html(told or source)
-        return html_element("a", escape_html(told or source), href=source, rel=LINK_REL)
+        if before.count("link_open") > before.count("link_close"):  # links cannot be nested
+            return escape_html(alt or source)
+        return html_element("a", escape_html(alt or source), href=source, rel=LINK_REL)
 
     def link_open(self, tokens: Sequence[Token], at: int, options: OptionsDict, env: EnvType) -> str:
         tokens[at].attrSet("rel", LINK_REL)
@@ -64,11 +63,9 @@ class SafeHtmlRenderer(RendererHTML):
 
 
 class MarkdownRenderer:
-    """Renders what is said in one transcript."""
+    """Renderer for the messages of one transcript, which share a time budget."""
 
-    def __init__(
-        self, formulas: FormulaRenderer | None = None, time_budget: TimeBudget | None = None
-    ) -> None:
+    def __init__(self, formulas: FormulaRenderer | None = None, time_budget: TimeBudget | None = None) -> None:
         self._markdown = SafeMarkdown("commonmark", MARKDOWN_OPTIONS).enable(["table", "strikethrough"])
         self._markdown.renderer = SafeHtmlRenderer(formulas or FormulaRenderer())
         add_formula_rules(self._markdown)

@@ -1,4 +1,4 @@
-"""A transcript for programs: one JSON object, whose shape has a version."""
+"""JSON transcript: one object with a versioned schema."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,18 +15,15 @@ FORMAT_VERSION = 1
 
 
 class TranscriptDocument(Struct, frozen=True, kw_only=True):
-    """`moot` is the version of this shape. `files` are what messages name by id; `board` is the whiteboard at the end.
+    """Schema of the JSON transcript. `JsonFormat` writes it as a stream."""
 
-    `versions` are what was said in the place of a message before, or instead; by `version_of`, or its id, it is known.
-    """
-
-    moot: int
+    moot: int  # version of this schema
     discussion: Discussion
-    messages: tuple[Message, ...]
-    versions: tuple[Message, ...]
+    messages: tuple[Message, ...]  # the current version of each turn
+    versions: tuple[Message, ...]  # other versions; `version_of` or the id matches a message
     runs: tuple[RunReport, ...]
-    files: tuple[StoredFile, ...]
-    board: Board
+    files: tuple[StoredFile, ...]  # metadata of the attached files
+    board: Board  # whiteboard at the end
 
 
 class JsonFormat:
@@ -45,21 +42,19 @@ class JsonFormat:
     def render_turns(self, turns: Sequence[VersionedTurn], files: Mapping[str, StoredFile]) -> str:
         self._files |= files
         self._other_versions += [_encode_json(other) for turn in turns for other in turn.other_versions]
-        written = self._separator + ",".join(_encode_json(turn.current) for turn in turns)
+        rendered = self._separator + ",".join(_encode_json(turn.current) for turn in turns)
         self._separator = ","
-        return written
+        return rendered
 
     def render_report(self, report: RunReport) -> str:
-        """Keep it: it is written when all messages are."""
+        """Buffer the report until the array of messages is complete."""
         self._reports.append(_encode_json(report))
         return ""
 
     def render_end(self, board: Board) -> str:
         files = ",".join(map(_encode_json, self._files.values()))
         others, reports = ",".join(self._other_versions), ",".join(self._reports)
-        return (
-            f'],"versions":[{others}],"runs":[{reports}],"files":[{files}],"board":{_encode_json(board)}}}\n'
-        )
+        return f'],"versions":[{others}],"runs":[{reports}],"files":[{files}],"board":{_encode_json(board)}}}\n'
 
 
 def _encode_json(value: object) -> str:

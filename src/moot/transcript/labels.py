@@ -1,4 +1,4 @@
-"""What is told of a message beside its words: who, with which model, when, for how much, and what went wrong."""
+"""Labels for messages in transcripts: speaker, stage, recipients, usage, time and errors."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ ENDING_LABELS = {
 
 
 class ParticipantNames(dict[str, str]):
-    """Names by the ids of participants; one that nobody has told is its id."""
+    """Participant names by id. The default is the id itself."""
 
     def __missing__(self, id: str) -> str:
         return id
@@ -37,7 +37,7 @@ def speaker_label(message: Message) -> str:
 
 
 def stage_label(message: Message) -> str | None:
-    """Say at which stage something was said, where that means anything to readers."""
+    """Return None for stages without a heading, e.g. in single mode."""
     if message.stage == "round":
         return f"Round {message.round + 1}"
     return STAGE_LABELS.get(message.stage or "")
@@ -50,23 +50,20 @@ def recipients_label(message: Message, names: Mapping[str, str]) -> str | None:
 
 
 def version_label(message: Message) -> str:
-    """Name a version that is not current, and who made it."""
     by = "edited by hand" if message.edited else message.model
     return ", ".join(filter(None, (f"Version {message.version} of {message.versions}", by)))
 
 
 def usage_labels(message: Message) -> list[str]:
-    """List tokens, cost and time, as far as they are known."""
-    told = (
-        [token_count_text(message.usage)]
-        if message.usage and (message.usage.input or message.usage.output)
-        else []
+    """Return tokens, cost and latency. Unknown values are omitted."""
+    labels = (
+        [token_count_text(message.usage)] if message.usage and (message.usage.input or message.usage.output) else []
     )
     if message.cost:
-        told.append(format_usd(message.cost))
+        labels.append(format_usd(message.cost))
     if message.latency:
-        told.append(f"{message.latency:.1f} s")
-    return told
+        labels.append(f"{message.latency:.1f} s")
+    return labels
 
 
 def token_count_text(usage: Usage) -> str:
@@ -75,14 +72,13 @@ def token_count_text(usage: Usage) -> str:
 
 
 def error_text(message: Message) -> str | None:
-    """Say why there is no answer, or not all of it."""
+    """Return the reason for a missing or partial answer; None for a complete one."""
     if message.fault is not None:
         return message.fault.message
     return "It gave no answer." if message.status == "failed" else ENDING_LABELS.get(message.status)
 
 
 def tool_call_label(use: ToolUse) -> str:
-    """Name a call in a line."""
     how = "failed" if use.is_error else "was called"
     return f"{use.name} {how} ({use.seconds:.1f} s)"
 
@@ -92,6 +88,5 @@ def format_time(at: float) -> str:
 
 
 def total_usage_text(usage: Usage, cost: float, unpriced: int) -> str:
-    """Say what a run took in all."""
     unknown = f", and {unpriced} calls whose price is not known" if unpriced else ""
     return f"{token_count_text(usage)}, {format_usd(cost)}{unknown}"

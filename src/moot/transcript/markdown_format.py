@@ -1,4 +1,4 @@
-"""A transcript as Markdown: to read as it is, to search, and to put where one's notes are."""
+"""Markdown transcript, readable without a renderer."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ from moot.whiteboard.render.elements import replace_unprintable
 from moot.whiteboard.state import Board
 
 SPECIAL_CHARS = re.compile(r"([\\`*_{}\[\]<#|~])")
-BLOCK_START = re.compile(r"^(\d*)([>+=.)-])")  # of a quotation, or of a list
+BLOCK_START = re.compile(r"^(\d*)([>+=.)-])")  # starts a block quote or a list
 
 
 class MarkdownFormat:
@@ -39,12 +39,12 @@ class MarkdownFormat:
 
     def render_start(self, discussion: Discussion) -> str:
         self._names.update({who.id: who.name for who in discussion.participants})
-        seats = [
+        participants = [
             f"- {_escape_line(who.name)}: {_escape_line(discussion.model or who.model)}"
             for who in discussion.participants
         ]
         about = f"{discussion.mode.capitalize()}, {format_time(discussion.created_at)}"
-        return _join_blocks(f"# {_escape_line(discussion.title)}", about, "\n".join(seats))
+        return _join_blocks(f"# {_escape_line(discussion.title)}", about, "\n".join(participants))
 
     def render_turns(self, turns: Sequence[VersionedTurn], files: Mapping[str, StoredFile]) -> str:
         return "".join(self._render_turn(turn, files) for turn in turns)
@@ -54,22 +54,22 @@ class MarkdownFormat:
         return _join_blocks(*_debate_report(report, self._names))
 
     def render_end(self, board: Board) -> str:
-        drawn = ", ".join(_escape_line(element.id) for element in board.elements)
-        return _join_blocks(f"On the whiteboard at the end: {drawn}.") if drawn else ""
+        ids = ", ".join(_escape_line(element.id) for element in board.elements)
+        return _join_blocks(f"On the whiteboard at the end: {ids}.") if ids else ""
 
     def _render_turn(self, turn: VersionedTurn, files: Mapping[str, StoredFile]) -> str:
         message = turn.current
         if message.participant is not None:
             self._names.setdefault(message.participant, message.name or message.participant)
-        asides = (
+        labels = (
             stage_label(message) if message.participant else None,
             message.model,
             recipients_label(message, self._names),
         )
-        heading = " · ".join(_escape_line(one) for one in (speaker_label(message), *asides) if one)
-        named = [files[id].name for id in message.files or () if id in files]
-        acts = [name.removeprefix("wb_").replace("_", " ") for name in turn_action_names(message)]
-        why = error_text(message)
+        heading = " · ".join(_escape_line(one) for one in (speaker_label(message), *labels) if one)
+        file_names = [files[id].name for id in message.files or () if id in files]
+        actions = [name.removeprefix("wb_").replace("_", " ") for name in turn_action_names(message)]
+        error = error_text(message)
         return _join_blocks(
             f"## {heading}",
             _block_quote("Thinking", message.thoughts),
@@ -79,14 +79,11 @@ class MarkdownFormat:
             ),
             replace_unprintable(message.content).strip(),
             _block_quote("Details", message.details),
-            f"With {_escape_line(', '.join(named))}" if named else "",
-            f"On the board: {_escape_line(', '.join(acts))}" if acts else "",
-            f"**{_escape_line(why)}**" if why else "",
+            f"With {_escape_line(', '.join(file_names))}" if file_names else "",
+            f"On the board: {_escape_line(', '.join(actions))}" if actions else "",
+            f"**{_escape_line(error)}**" if error else "",
             f"*{', '.join([format_time(message.created_at), *usage_labels(message)])}*",
-            *(
-                _block_quote(_escape_line(version_label(other)), other.content)
-                for other in turn.other_versions
-            ),
+            *(_block_quote(_escape_line(version_label(other)), other.content) for other in turn.other_versions),
         )
 
 
@@ -94,27 +91,26 @@ def _debate_report(report: RunReport, names: ParticipantNames) -> Iterator[str]:
     if report.summary or report.ranking or report.claims:
         yield "## Minutes"
     if report.agreed is not None:
-        stand = "agree" if report.agreed.agree else "do not agree"
-        yield _escape_line(f"The first answers {stand}. {report.agreed.reason}")
+        verdict = "agree" if report.agreed.agree else "do not agree"
+        yield _escape_line(f"The first answers {verdict}. {report.agreed.reason}")
     if report.summary is not None:
         yield from _summary_section(report.summary, names)
     yield _bullet_list(
         "Without an answer", [f"{names[one.participant]}: {one.error}" for one in report.lanes if one.error]
     )
     if report.ranking is not None:
-        places = number_ranks(report.ranking)
-        told = [
-            f"Place {number}: {names[place.participant]}, {points_text(place)}" for number, place in places
+        ranks = [
+            f"Place {rank}: {names[place.participant]}, {points_text(place)}"
+            for rank, place in number_ranks(report.ranking)
         ]
-        yield _bullet_list("Ranking", told)
+        yield _bullet_list("Ranking", ranks)
     yield _bullet_list("Changes of mind", [_position_change(one, names) for one in report.flips])
     yield from _claims_section(report.claims, names)
-    spoken = {USER_SPEAKS_NEXT: "The person has the word.", LESSON_ENDS: "It is over."}
-    told = [
-        f"{spoken.get(one.next) or f'{names[one.next]} has the word.'} {one.reason}"
-        for one in report.decisions
+    special = {USER_SPEAKS_NEXT: "The user speaks next.", LESSON_ENDS: "The lesson is over."}
+    decisions = [
+        f"{special.get(one.next) or f'{names[one.next]} speaks next.'} {one.reason}" for one in report.decisions
     ]
-    yield _bullet_list("How the director decided", told, "1.")
+    yield _bullet_list("How the director decided", decisions, "1.")
     ended = "" if report.status == "completed" else f"{report.status.capitalize()}. "
     yield f"*{ended}In all: {total_usage_text(report.usage, report.cost, report.unpriced)}*"
     yield "---"
@@ -134,8 +130,8 @@ def _summary_section(summary: DebateSummary, names: ParticipantNames) -> Iterato
 
 def _position_change(change: PositionChange, names: ParticipantNames) -> str:
     after = f" after an argument of {names[change.because_of]}" if change.because_of else ""
-    went = f"{names[change.participant]} went from “{change.before}” to “{change.after}”{after}"
-    return f"{went}: “{change.quote}”"
+    text = f"{names[change.participant]} went from “{change.before}” to “{change.after}”{after}"
+    return f"{text}: “{change.quote}”"
 
 
 def _claims_section(claims: Sequence[Claim], names: ParticipantNames) -> Iterator[str]:
@@ -145,8 +141,8 @@ def _claims_section(claims: Sequence[Claim], names: ParticipantNames) -> Iterato
     for number, claim in enumerate(claims, start=1):
         minority = " (minority)" if claim.minority else ""
         lines = [f"{number}. {_escape_line(claim.claim)}{minority}"]
-        lines += [f"   - for: {_claim_quote(voice, names)}" for voice in claim.supporters]
-        lines += [f"   - against: {_claim_quote(voice, names)}" for voice in claim.opponents]
+        lines += [f"   - for: {_claim_quote(quote, names)}" for quote in claim.supporters]
+        lines += [f"   - against: {_claim_quote(quote, names)}" for quote in claim.opponents]
         yield "\n".join(lines)
 
 
@@ -155,19 +151,17 @@ def _claim_quote(claim_quote: ClaimQuote, names: ParticipantNames) -> str:
 
 
 def _bullet_list(title: str, items: Sequence[str], sign: str = "-") -> str:
-    return (
-        "\n".join([f"### {title}", "", *(f"{sign} {_escape_line(item)}" for item in items)]) if items else ""
-    )
+    return "\n".join([f"### {title}", "", *(f"{sign} {_escape_line(item)}" for item in items)]) if items else ""
 
 
 def _block_quote(title: str, text: str) -> str:
-    """Set text apart that is not part of an answer."""
+    """Quote text that is not part of the answer. Returns an empty string for empty text."""
     lines = replace_unprintable(text).strip().splitlines()
     return "\n".join([f"> **{title}**", ">", *(f"> {line}".rstrip() for line in lines)]) if lines else ""
 
 
 def _escape_line(text: str) -> str:
-    """Write words on one line, in which nothing is a sign of Markdown."""
+    """Join text to one line and escape Markdown."""
     line = " ".join(replace_unprintable(text).split())
     return BLOCK_START.sub(r"\1\\\2", SPECIAL_CHARS.sub(r"\\\1", line))
 

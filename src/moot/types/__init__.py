@@ -1,1 +1,1 @@
-"""Plain values that every layer uses. No I/O; imports nothing from the layers above."""
+"""Value types that every layer uses. No I/O, and no imports from other layers."""

@@ -1,4 +1,4 @@
-"""Who is calling: an account in a tenant. Everything that is stored belongs to one tenant."""
+"""Accounts, tenants and credentials. Every stored row belongs to exactly one tenant."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ from moot.types.errors import UsageError
 
 CredentialKind = Literal["local", "session", "token"]
 
-LOCAL_ACCOUNT = "local"  # the tenant and the account of whoever sits at this machine
+LOCAL_ACCOUNT = "local"  # tenant id and account id of requests without login
 MAX_NAME_LENGTH = 64
 MIN_PASSWORD_LENGTH = 10
 MAX_PASSWORD_LENGTH = 1000
@@ -22,17 +22,17 @@ class Account(Struct, frozen=True, kw_only=True):
 
 
 class Caller(Struct, frozen=True, kw_only=True):
-    """An account and the credential it came with; `credential` is the stored hash, not the secret."""
+    """The authenticated account of a request."""
 
-    account: str
+    account: str  # account id
     tenant: str
     name: str
     kind: CredentialKind
-    credential: str = ""
+    credential: str = ""  # stored hash of the token or session key, never the secret
 
 
 class Token(Struct, frozen=True, kw_only=True):
-    """An API token as it may be shown: all but the secret, which only its owner has."""
+    """An API token without its secret. Clients see the secret once, in the response that creates it."""
 
     id: str
     name: str
@@ -40,9 +40,9 @@ class Token(Struct, frozen=True, kw_only=True):
 
 
 class StoredKey(Struct, frozen=True, kw_only=True):
-    """A tenant's own key for a provider, as it may be shown. It is only ever sent to its origin."""
+    """A tenant's API key for a provider, without the key itself."""
 
-    origin: str
+    origin: str  # scheme, host and port; requests send the key to no other server
     created_at: float
 
 
@@ -55,8 +55,6 @@ def check_account_name(name: str) -> None:
 
 def check_password(password: str) -> None:
     if not MIN_PASSWORD_LENGTH <= len(password) <= MAX_PASSWORD_LENGTH:
-        raise UsageError(
-            f"A password has {MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters: choose another."
-        )
+        raise UsageError(f"A password has {MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters: choose another.")
     if not password.isprintable():
         raise UsageError("A password has no control characters in it: choose another.")

@@ -1,4 +1,4 @@
-"""What agents are told of the actions that they have, made from the actions themselves."""
+"""Documentation and JSON schemas of lesson actions, generated from the action types for prompts and requests."""
 
 from functools import cache
 from typing import cast
@@ -7,7 +7,7 @@ import msgspec
 from msgspec import NODEFAULT, Raw, inspect
 
 from moot.types.actions import ACTION_TYPES, Action, actions_for_role, struct_fields
-from moot.types.modes import LessonRole
+from moot.types.participants import LessonRole
 
 JsonSchema = dict[str, object]
 
@@ -19,33 +19,31 @@ SPEECH_SCHEMA: JsonSchema = {
 
 
 def describe_actions(role: LessonRole | None) -> str:
-    """Tell each action of a role in one line: its name, its params with their defaults, and what it does."""
+    """Return one line per action: name, params with default values, docstring. Prompts include this string."""
     return "\n".join(_describe_action(name, ACTION_TYPES[name]) for name in actions_for_role(role))
 
 
 def action_schema(role: LessonRole | None) -> JsonSchema:
-    """Return the JSON schema of one action as an agent of this role writes it: type, name and params."""
+    """Return the JSON schema of an action object with the fields `type`, `name` and `params`."""
     kinds = [ACTION_TYPES[name] for name in actions_for_role(role)]
     _, components = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
-    own = {kind.__name__ for kind in kinds}
-    shared = {name: schema for name, schema in components.items() if name not in own}
-    written = [
-        _action_item_schema(name, components[ACTION_TYPES[name].__name__]) for name in actions_for_role(role)
-    ]
-    return {"anyOf": written, "$defs": shared}
+    action_types = {kind.__name__ for kind in kinds}
+    shared = {name: schema for name, schema in components.items() if name not in action_types}
+    items = [_action_item_schema(name, components[ACTION_TYPES[name].__name__]) for name in actions_for_role(role)]
+    return {"anyOf": items, "$defs": shared}
 
 
 @cache
 def lesson_item_schema(role: LessonRole | None) -> Raw:
-    """Write the JSON schema of one item of what an agent of this role answers: speech, or an action."""
+    """Return the JSON schema of one item in an agent's response array: a text object or an action object."""
     action = action_schema(role)
-    line = {**action, "anyOf": [SPEECH_SCHEMA, *cast("list[JsonSchema]", action["anyOf"])]}
-    return Raw(msgspec.json.encode(line))
+    item = {**action, "anyOf": [SPEECH_SCHEMA, *cast("list[JsonSchema]", action["anyOf"])]}
+    return Raw(msgspec.json.encode(item))
 
 
 def _action_item_schema(name: str, schema: JsonSchema) -> JsonSchema:
     properties, required = schema["properties"], schema["required"]
-    assert isinstance(properties, dict)  # noqa: S101 - so msgspec makes the schema of a struct
+    assert isinstance(properties, dict)  # noqa: S101 - msgspec always emits both keys for a struct type
     assert isinstance(required, list)  # noqa: S101
     params: JsonSchema = {
         "type": "object",
@@ -61,9 +59,7 @@ def _action_item_schema(name: str, schema: JsonSchema) -> JsonSchema:
 
 
 def _describe_action(name: str, kind: type[Action]) -> str:
-    fields = sorted(
-        struct_fields(kind), key=lambda field: (not field.required, field.encode_name == "elementId")
-    )
+    fields = sorted(struct_fields(kind), key=lambda field: (not field.required, field.encode_name == "elementId"))
     params = ", ".join(_describe_param(field) for field in fields)
     return f"{name} {{{params}}}: {kind.__doc__}"
 
@@ -72,8 +68,8 @@ def _describe_param(field: inspect.Field) -> str:
     nothing = field.default is NODEFAULT or field.default in {None, (), ""}
     name = f"{field.encode_name}?" if nothing and not field.required else field.encode_name
     kind = _describe_type(field.type)
-    told = f"{name}: {kind}" if kind else name
-    return told if nothing else f"{told} = {_format_default(field.default)}"
+    param = f"{name}: {kind}" if kind else name
+    return param if nothing else f"{param} = {_format_default(field.default)}"
 
 
 def _format_default(value: object) -> str:
@@ -81,7 +77,7 @@ def _format_default(value: object) -> str:
 
 
 def _describe_type(type_: inspect.Type) -> str:
-    """Say what a param is, where its name does not."""
+    """Return an empty string for plain types: the field name explains those."""
     match type_:
         case inspect.LiteralType():
             return "|".join(str(value) or '""' for value in type_.values)

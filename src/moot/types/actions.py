@@ -1,4 +1,7 @@
-"""What agents of a lesson do beside speaking: on the whiteboard, and with the elements of a slide."""
+"""Lesson actions on the whiteboard and on slides: types, validation and error messages.
+
+Models read the docstrings of the action types, see `action_docs`.
+"""
 
 import re
 from functools import cache
@@ -23,7 +26,7 @@ from moot.types.drawing import (
     OpenWhiteboard,
 )
 from moot.types.errors import InvalidAction
-from moot.types.modes import LessonRole
+from moot.types.participants import LessonRole
 
 
 class Spotlight(BaseAction, frozen=True, kw_only=True, tag="spotlight"):
@@ -70,23 +73,19 @@ VALIDATION_MESSAGE = re.compile(r"(?P<why>.*?)(?: - at `\$\.?(?P<where>.*)`)?", 
 
 
 def actions_for_role(role: LessonRole | None) -> tuple[str, ...]:
-    """Name what somebody of this role may do: teachers everything, the others what is done on the whiteboard."""
+    """Return the allowed action names: all for a teacher, whiteboard actions only for other roles and None."""
     return tuple(ACTION_TYPES) if role == "teacher" else WHITEBOARD_ACTIONS
 
 
 def parse_action(name: str, params: object, role: LessonRole | None) -> Action:
-    """Read what an agent wrote, forgiving where the meaning is clear; else ActionRefused says why not."""
+    """Validate the params object of a model's action. Converts common type errors; raises InvalidAction."""
     if (kind := ACTION_TYPES.get(name)) is None:
-        raise InvalidAction(
-            f"There is no action {name[:60]!r}. There are {', '.join(actions_for_role(role))}."
-        )
+        raise InvalidAction(f"There is no action {name[:60]!r}. There are {', '.join(actions_for_role(role))}.")
     if name not in actions_for_role(role):
-        raise InvalidAction(
-            f"{name} is for teachers. A {role or 'participant'} has {', '.join(WHITEBOARD_ACTIONS)}."
-        )
+        raise InvalidAction(f"{name} is for teachers. A {role or 'participant'} has {', '.join(WHITEBOARD_ACTIONS)}.")
     given = {} if params is None else params
     if not isinstance(given, dict):
-        raise InvalidAction(f"{name}: its params are to be an object with the fields that it needs.")
+        raise InvalidAction(f"{name}: params must be an object. Send the fields that the action needs.")
     try:
         return msgspec.convert(_repair_params(given, kind) | {"name": name}, kind, strict=False)
     except msgspec.ValidationError as error:
@@ -94,9 +93,9 @@ def parse_action(name: str, params: object, role: LessonRole | None) -> Action:
 
 
 def get_action_params(action: Action) -> dict[str, object]:
-    """Tell an action as readers of events know it, without its name."""
-    told: dict[str, object] = msgspec.to_builtins(action)
-    return {field: value for field, value in told.items() if field != "name" and value is not None}
+    """Return the params dict that events carry: no `name` key and no None values."""
+    fields: dict[str, object] = msgspec.to_builtins(action)
+    return {field: value for field, value in fields.items() if field != "name" and value is not None}
 
 
 def get_action_name(action: Action) -> str:
@@ -104,12 +103,10 @@ def get_action_name(action: Action) -> str:
 
 
 def _repair_params(params: dict[str, object], kind: type[Struct]) -> dict[str, object]:
-    """Mend what models get wrong where it is easily understood: null for nothing, numbers for text, one row for rows."""
+    """Fix frequent errors of models: null for an optional field, a number for a string, one row for a list of rows."""
     types = {field.encode_name: field.type for field in struct_fields(kind)}
     return {
-        key: _coerce_value(value, types[key])
-        for key, value in params.items()
-        if key in types and value is not None
+        key: _coerce_value(value, types[key]) for key, value in params.items() if key in types and value is not None
     }
 
 
@@ -119,9 +116,7 @@ def _coerce_value(value: object, expected_type: inspect.Type) -> object:
             return _repair_params(value, expected_type.cls)
         case inspect.VarTupleType() if isinstance(value, list | tuple):
             nested = isinstance(expected_type.item_type, inspect.VarTupleType)
-            rows = (
-                [value] if nested and value and not any(isinstance(v, list | tuple) for v in value) else value
-            )
+            rows = [value] if nested and value and not any(isinstance(v, list | tuple) for v in value) else value
             return [_coerce_value(item, expected_type.item_type) for item in rows]
         case inspect.StrType() if value is None:
             return ""
@@ -143,14 +138,14 @@ def _explain_error(message: str, kind: type[Action]) -> str:
     return f"{where}: {why}" if where else why
 
 
-@cache  # looking into a type takes longer than reading a value of it
+@cache  # inspecting a type is slower than parsing a value of that type
 def struct_fields(kind: type[Struct]) -> tuple[inspect.Field, ...]:
     info = inspect.type_info(kind)
     return info.fields if isinstance(info, inspect.StructType) else ()
 
 
 def field_choices(kind: type[Action], field: str) -> tuple[str, ...]:
-    """Return the values that a field can have, where they are few."""
+    """Return the literal values of an enum field; an empty tuple for other types."""
     literals = [
         item
         for one in struct_fields(kind)

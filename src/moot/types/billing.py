@@ -1,4 +1,4 @@
-"""What calls of models cost, and what they were for. Money is in US dollars."""
+"""Charges, spending and budgets for model requests. Amounts are US dollars, times are Unix seconds."""
 
 import math
 from collections.abc import Iterable
@@ -27,24 +27,25 @@ CallPurpose = Literal[
     "memory",
 ]
 
-SMALLEST_AMOUNT_USD = 0.000001  # dollars; what is less is not worth writing out
-MAX_AMOUNT_USD = 1_000_000  # dollars that anybody may name
+SMALLEST_AMOUNT_USD = 0.000001  # smaller values are shown as "less than"
+MAX_AMOUNT_USD = 1_000_000  # upper limit for an amount in a request or in settings
+MaxCostUsd = Annotated[float, Meta(gt=0, le=MAX_AMOUNT_USD)]
 
 UsdAmount = Annotated[float, Meta(ge=0, le=MAX_AMOUNT_USD)]
 
 
 def sum_costs(costs: Iterable[float | None]) -> float | None:
-    """Add up what calls cost: a cost that nobody knows makes the sum unknown."""
-    so_far = 0.0
+    """Return None if any cost is None (unknown)."""
+    total = 0.0
     for cost in costs:
         if cost is None:
             return None
-        so_far += cost
-    return so_far
+        total += cost
+    return total
 
 
 def format_usd(amount: float) -> str:
-    """Write an amount in words, to a hundredth of a cent, and smaller ones so that they can be told apart."""
+    """Return a string with two to four decimals; smaller values keep three significant digits."""
     if amount == 0:
         return "$0"
     if amount < SMALLEST_AMOUNT_USD:
@@ -55,22 +56,21 @@ def format_usd(amount: float) -> str:
 
 
 class Charge(Struct, frozen=True, kw_only=True):
-    """What a model was paid for. `cost` is None where nobody knows the price; what has one `id` is paid once.
+    """The cost of one or more model requests.
 
-    It may sum up several calls: all attempts of a turn, or both asks for an answer with a shape. Then `model` is the
-    one that was asked last, even if others before it used some of it.
+    One charge covers all attempts of a turn, or a structured request and its retry. Recording is idempotent by `id`.
     """
 
     purpose: CallPurpose
-    model: str
+    model: str  # model of the last request, also if earlier attempts used another
     usage: Usage
-    cost: float | None
+    cost: float | None  # None: price unknown
     participant: str | None = None
     id: str = field(default_factory=lambda: new_id("charge"))
 
 
 class Payer(Struct, frozen=True, kw_only=True):
-    """On whose account something is done, and in which discussion and run, if in any."""
+    """The account to charge, with optional discussion and run ids for reports."""
 
     tenant: str
     account: str | None
@@ -79,10 +79,7 @@ class Payer(Struct, frozen=True, kw_only=True):
 
 
 class Spending(Struct, frozen=True, kw_only=True):
-    """What some calls came to. `cost` is that of calls whose price is known; `unpriced` counts the others.
-
-    `estimated` says that some of the tokens were not counted by a provider.
-    """
+    """Total tokens and cost of several charges."""
 
     calls: int
     input: int
@@ -90,9 +87,9 @@ class Spending(Struct, frozen=True, kw_only=True):
     reasoning: int
     cached: int
     cache_written: int
-    estimated: bool
-    cost: float
-    unpriced: int
+    estimated: bool  # some token counts are Moot's estimates, not the provider's values
+    cost: float  # sum over calls with a known price
+    unpriced: int  # number of calls without a known price
 
     @property
     def usage(self) -> Usage:
@@ -100,23 +97,19 @@ class Spending(Struct, frozen=True, kw_only=True):
 
 
 class SpendingItem(Spending, frozen=True, kw_only=True):
-    """What was spent on one day, model, discussion or purpose; `title` is that of a discussion that still exists."""
+    """Spending of one group: a day, model, discussion or purpose."""
 
     key: str | None
-    title: str | None = None
+    title: str | None = None  # of the discussion; None if deleted or for other groups
 
 
 class Budget(Struct, frozen=True, kw_only=True):
-    """How a week stands, in US dollars and seconds since 1970. `budget` and `left` are None where nothing limits it.
+    """State of an account's weekly budget."""
 
-    `spent` is what was paid since the week began, or since it was begun anew (`reup_at`); `reserved` is what live
-    runs may still cost.
-    """
-
-    budget: float | None
+    budget: float | None  # None: no limit
     week_begins: float
     week_ends: float
-    spent: float
-    reserved: float
-    left: float | None
-    reup_at: float | None
+    spent: float  # since `reup_at` if set, else since `week_begins`
+    reserved: float  # maximum that live runs may still cost
+    left: float | None  # None: no limit
+    reup_at: float | None  # time of the last budget reset in this week

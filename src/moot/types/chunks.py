@@ -1,6 +1,6 @@
-"""What a provider's stream is made of, once its wire format is understood.
+"""Chunks of a provider's response stream, independent of the wire format.
 
-A stream is any number of chunks of the other kinds, then exactly one `Done` or `Failed`.
+A stream yields any number of chunks and ends with exactly one `Done` or `Failed`.
 """
 
 from typing import Literal
@@ -10,7 +10,7 @@ from msgspec import Struct
 from moot.types.faults import Fault
 
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
-LENGTH_LIMIT_NOTE = "Cut at the token limit."  # what is said of an answer that ended by its length
+LENGTH_LIMIT_NOTE = "Cut at the token limit."  # shown below an answer with finish reason `length`
 
 
 class Text(Struct, frozen=True, tag="text"):
@@ -18,30 +18,30 @@ class Text(Struct, frozen=True, tag="text"):
 
 
 class Thought(Struct, frozen=True, tag="thought"):
-    """Reasoning; the signature is the provider's proof that it wrote it, handed back in a tool loop."""
+    """Reasoning text of the model."""
 
     text: str
-    signature: str = ""
+    signature: str = ""  # proves origin; the next request of a tool loop must return it to the provider
 
 
 class ToolCall(Struct, frozen=True, tag="tool_call"):
-    """A whole call: `arguments` is valid JSON text."""
+    """A complete tool call, never a partial one."""
 
     id: str
     name: str
-    arguments: str
-    signature: str = ""
+    arguments: str  # valid JSON
+    signature: str = ""  # as in `Thought`
 
 
 class Usage(Struct, frozen=True, tag="usage"):
-    """Tokens. Input includes what was cached and what was written to a cache; output includes reasoning."""
+    """Token counts of one or more requests."""
 
-    input: int = 0
-    output: int = 0
+    input: int = 0  # includes `cached` and `cache_written`
+    output: int = 0  # includes `reasoning`
     reasoning: int = 0
     cached: int = 0
     cache_written: int = 0
-    estimated: bool = False
+    estimated: bool = False  # counted by Moot; the provider sent no usage
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -55,7 +55,7 @@ class Usage(Struct, frozen=True, tag="usage"):
 
 
 class Progress(Struct, frozen=True, tag="progress"):
-    """A sign of life: content that is not whole yet, such as a tool call being written."""
+    """Resets the idle timeout while content is incomplete, such as a partial tool call."""
 
     characters: int = 0
 

@@ -1,6 +1,6 @@
-"""Debates: their rules, how each lane stands, and what is found out when they are over.
+"""Debate mode: lanes and analysis results.
 
-Summary, ranking and ledger are shown as they are stored, so their names are those of the API.
+The API returns summary, ranking and claims as stored, so field names here are JSON keys.
 """
 
 from typing import Literal
@@ -8,31 +8,16 @@ from typing import Literal
 from msgspec import Struct
 
 LaneStatus = Literal["initial", "debate", "complete", "error"]
-LANE_STAGES = ("initial", "debate")  # stages in which each speaks in a thread of its own
-
-
-class DebateOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The rules. `lead` writes the synthesis; None is the first at the table.
-
-    A stage goes on when `quorum` have answered, or after `deadline` seconds; None waits for all. With the `gate`, the
-    debate is skipped where the first answers agree. `ranking` and `ledger` are made unless they are not wanted.
-    """
-
-    lead: str | None = None
-    quorum: int | None = None
-    deadline: float | None = None
-    gate: bool = False
-    ranking: bool = True
-    ledger: bool = True
+LANE_STAGES = ("initial", "debate")  # stages in which each participant has its own thread
 
 
 class Lane(Struct, frozen=True, kw_only=True):
-    """How far a participant has come. `late` is one that the others did not wait for."""
+    """Progress of one participant in a debate."""
 
     participant: str
     status: LaneStatus
     error: str | None = None
-    late: bool = False
+    late: bool = False  # the stage ended by quorum or deadline before this participant answered
 
 
 class TableSummary(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -50,7 +35,7 @@ class ParticipantSummary(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class DebateSummary(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What the table said, with exactly one row for each participant; whoever did not answer has an empty one."""
+    """Summary of a debate. `per_model` has exactly one row per participant, with empty values if there is no answer."""
 
     original_prompt: str
     overview: str
@@ -59,51 +44,47 @@ class DebateSummary(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class RankedAnswer(Struct, frozen=True, kw_only=True):
-    """`points` are those of a Borda count: one for each answer that a voter put below this one, half for a tie."""
+    """Score of one participant's answer."""
 
     participant: str
-    points: float
+    points: float  # Borda count: 1 per answer ranked lower by a voter, 0.5 per tie
     votes: int
 
 
 class Ranking(Struct, frozen=True, kw_only=True):
-    """The best first. `ballots` say who put the others in which order, ties together; nobody ranked its own answer."""
+    """Result of the vote. A participant does not rank its own answer."""
 
-    places: tuple[RankedAnswer, ...]
-    ballots: dict[str, tuple[tuple[str, ...], ...]]
+    places: tuple[RankedAnswer, ...]  # best first
+    ballots: dict[str, tuple[tuple[str, ...], ...]]  # by voter id; groups of tied participant ids, best first
 
 
 class ClaimQuote(Struct, frozen=True, kw_only=True):
-    """Who stands for or against a claim, in words that are in the answer `message`."""
+    """Evidence that a participant supports or opposes a claim."""
 
     participant: str
-    quote: str
-    message: str
+    quote: str  # occurs in the message
+    message: str  # message id
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """`minority` is a claim that fewer than half of those who answered support."""
-
     claim: str
     supporters: tuple[ClaimQuote, ...]
     opponents: tuple[ClaimQuote, ...] = ()
-    minority: bool = False
+    minority: bool = False  # fewer than half of the participants with an answer support it
 
 
 class PositionChange(Struct, frozen=True, kw_only=True):
-    """Who changed position, from what to what, and after whose argument, if anybody's; `quote` is in `message`."""
+    """A participant's change of mind during the debate."""
 
     participant: str
     before: str
     after: str
-    because_of: str | None
-    quote: str
-    message: str
+    because_of: str | None  # id of the participant whose argument caused it; None: unknown
+    quote: str  # occurs in the message
+    message: str  # message id
 
 
 class DebateClaims(Struct, frozen=True, kw_only=True):
-    """Claims and changes of mind. `unproven` counts quotes that are in no answer, and were dropped."""
-
     claims: tuple[Claim, ...]
     flips: tuple[PositionChange, ...]
-    unproven: int = 0
+    unproven: int = 0  # quotes rejected because no message contains them

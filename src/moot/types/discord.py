@@ -7,50 +7,44 @@ from moot.types.participants import Participant
 
 
 class ChannelBinding(Struct, frozen=True, kw_only=True):
-    """A channel, by the id that the service gave it, and the discussion that is led in it.
+    """A Discord channel and the discussion that it shows."""
 
-    Until somebody speaks there is no `discussion`, only what it is to be. `trouble` says why nothing is sent there. What
-    began before `created_at` is not told.
-    """
-
-    id: str
+    id: str  # Discord channel id
     tenant: str
-    guild: str
-    discussion: str | None = None
-    mode: ModeName
+    guild: str  # Discord server id
+    discussion: str | None = None  # None until the first message creates it
+    mode: ModeName  # of the discussion, also before it exists; so are `participants` and `rounds`
     participants: tuple[Participant, ...]
     rounds: int = 2
-    trouble: str | None = None
-    created_at: float
+    trouble: str | None = None  # error for which the bot stopped sending to this channel
+    created_at: float  # runs that started earlier are not delivered
 
 
 class DeliveryProgress(Struct, frozen=True, kw_only=True):
-    """How far a run was told in a channel: up to the event `seq`, in `posts`, by their places.
+    """Delivery state of a run in a channel, stored so that delivery resumes after a crash."""
 
-    A post without a message is on its way, or was when the process ended. `message` and `author` are what the run
-    answers in the channel and who wrote that; None where it began elsewhere.
-    """
-
-    seq: int = 0
-    message: str | None = None
-    author: str | None = None
-    posts: dict[int, str | None] = {}
+    seq: int = 0  # last delivered event
+    message: str | None = None  # id of the Discord message that the run answers; None: started elsewhere
+    author: str | None = None  # Discord user id of that message's author
+    posts: dict[
+        int, str | None
+    ] = {}  # message ids by position; None: request sent, response pending or lost in a crash
 
 
 class MemoryEntry(Struct, frozen=True, kw_only=True):
-    """What was said, and by whom; None is a person, whose words say who. `details` are those of whoever remembers."""
+    """One message in a participant's memory of a channel."""
 
     discussion: str
-    name: str | None = None
+    name: str | None = None  # None: a person; then `text` contains the name
     text: str
-    details: str = ""
+    details: str = ""  # `<details>` blocks, for the author's own memory only
     said_at: float
 
 
 class MemorySummary(Struct, frozen=True, kw_only=True):
-    """What is left of words that fell out, up to those of the time `upto`; they were said in some `discussions`."""
+    """Summary of messages that no longer fit into a participant's memory."""
 
     words: str
-    discussions: tuple[str, ...]
-    upto: float
+    discussions: tuple[str, ...]  # source discussion ids
+    upto: float  # `said_at` of the newest summarized message
     created_at: float

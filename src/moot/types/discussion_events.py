@@ -1,4 +1,4 @@
-"""What changes in somebody's discussions, told to whoever keeps a list of them in view."""
+"""Events of the account-wide stream, from which clients update their list of discussions."""
 
 from msgspec import Struct
 
@@ -6,28 +6,25 @@ from moot.types.discussions import Discussion, Run
 
 
 class Activity(Struct, frozen=True, tag_field="type", tag="activity"):
-    """Everything that is going on now. It comes first, and whenever changes may have been missed.
-
-    `asking` are the runs in which somebody waits until a person allows a call, or refuses it.
-    """
+    """Snapshot of all live runs. First event of a stream, and repeated when events may have been lost."""
 
     runs: tuple[Run, ...]
-    asking: tuple[str, ...] = ()
+    asking: tuple[str, ...] = ()  # ids of runs that wait for an approval
 
 
 class ActiveDiscussion(Struct, frozen=True, kw_only=True):
-    """A discussion in which somebody is speaking now, or is about to; `runs` says how many runs that are."""
+    """A discussion with live runs."""
 
-    discussion: str
-    runs: int
+    discussion: str  # discussion id
+    runs: int  # number of live runs
 
 
 class DiscussionChanged(Struct, frozen=True, tag_field="type", tag="discussion_changed"):
-    """How a discussion is now, with the runs that go on in it, as in `Activity`."""
+    """The current state of a discussion."""
 
     discussion: Discussion
-    runs: tuple[Run, ...]
-    asking: tuple[str, ...] = ()
+    runs: tuple[Run, ...]  # live runs of this discussion
+    asking: tuple[str, ...] = ()  # as in `Activity`
 
 
 class DiscussionDeleted(Struct, frozen=True, tag_field="type", tag="discussion_deleted"):

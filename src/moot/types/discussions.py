@@ -1,6 +1,6 @@
-"""Discussions, what was said in them, and the runs in which it was said: the values that are stored and sent.
+"""Discussions, messages and runs, as stored in the database and returned by the API.
 
-Times are seconds since 1970. A message's `number` orders it among all messages and never changes.
+Times are Unix seconds. A message's `number` is unique, increasing and never changes.
 """
 
 from typing import Literal
@@ -8,10 +8,9 @@ from typing import Literal
 from msgspec import Struct
 
 from moot.types.chunks import FinishReason, Usage
-from moot.types.debate import DebateOptions
 from moot.types.events import RunStatus, TurnStatus
 from moot.types.faults import Fault
-from moot.types.modes import AdvisorOptions, DirectedOptions
+from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions
 from moot.types.participants import Participant
 from moot.types.tools import ToolUse
 
@@ -23,23 +22,18 @@ LIVE_STATUSES: tuple[RunLifecycleStatus, ...] = ("waiting", "running")
 
 
 class Discussion(Struct, frozen=True, kw_only=True):
-    """`rounds` are those of a consensus; `debate`, `advisors` and `directed` are the rules of these modes.
-
-    `model` is asked instead of every participant's own, if it is set; `clerk` is a cheap one for titles and minutes.
-    """
-
     id: str
     title: str
     status: DiscussionStatus
     mode: str
     participants: tuple[Participant, ...]
-    rounds: int
+    rounds: int  # consensus mode only
     persona: str | None
     project: str | None
     language: str | None
-    model: str | None
-    clerk: str | None = None
-    debate: DebateOptions | None = None
+    model: str | None  # replaces the model of every participant
+    clerk: str | None = None  # cheap model for titles and analysis tasks
+    debate: DebateOptions | None = None  # each options object is for the mode of the same name
     advisors: AdvisorOptions | None = None
     directed: DirectedOptions | None = None
     summary: str | None
@@ -50,71 +44,61 @@ class Discussion(Struct, frozen=True, kw_only=True):
 
 
 class Message(Struct, frozen=True, kw_only=True):
-    """What somebody said, or failed to say. `audience` names who else may ever see it; None is everybody.
+    """A user message, an answer or a failed answer.
 
-    `view`, `upto` and `instruction` tell how the prompt of an answer was made: the view, the newest message it
-    could show, and what was asked for at the end. `hidden` messages are shown to models, not to people. `thread` is
-    the participant whose own thread it is in, `files` are the ids of what is attached. `script` is the array of speech
-    and actions, as JSON, that an answer in a directed discussion consists of. `tools` are the calls that were made for it.
-
-    A turn is told once, under the id of its first version and in its place: `version` says which of its `versions` is
-    shown, `version_id` which message that is (None, where there is but one), `revised` the number since which it is, and
-    `edited` that a person wrote it. Among the versions themselves, `version_of` names the first, and `copy_of` the one that
-    was chosen again.
+    Every version of an answer is a stored row. The API returns one message per turn, with the id and position of the
+    first version and the content of the current one, see `moot.types.versions`.
     """
 
     id: str
     discussion: str
     role: MessageRole
     content: str
-    number: int = 0
-    run: str | None = None
-    participant: str | None = None
+    number: int = 0  # order among all messages
+    run: str | None = None  # id of the run that produced it
+    participant: str | None = None  # author id; None for user messages
     name: str | None = None
     stage: str | None = None
     round: int = 0
     status: TurnStatus = "completed"
     thoughts: str = ""
-    details: str = ""
+    details: str = ""  # `<details>` blocks, removed from `content`
     provider: str | None = None
     model: str | None = None
     usage: Usage | None = None
-    cost: float | None = None
-    latency: float | None = None
-    first_token: float | None = None
+    cost: float | None = None  # US dollars; None: price unknown
+    latency: float | None = None  # seconds until the response was complete
+    first_token: float | None = None  # seconds until the first token
     fault: Fault | None = None
     finish: FinishReason | None = None
-    audience: tuple[str, ...] | None = None
-    thread: str | None = None
-    files: tuple[str, ...] | None = None
-    hidden: bool = False
-    view: str | None = None
-    upto: int | None = None
-    instruction: str | None = None
-    script: str | None = None
-    tools: tuple[ToolUse, ...] | None = None
-    version_of: str | None = None
-    copy_of: str | None = None
-    version: int = 1
-    versions: int = 1
-    version_id: str | None = None
-    revised: int = 0
-    edited: bool = False
+    audience: tuple[str, ...] | None = None  # participant ids that may ever see it; None: all
+    thread: str | None = None  # id of the participant whose private thread contains it
+    files: tuple[str, ...] | None = None  # ids of attached files
+    hidden: bool = False  # visible to models, not to people
+    view: str | None = None  # prompt of this answer: name of its view
+    upto: int | None = None  # prompt of this answer: number of the newest message it may contain
+    instruction: str | None = None  # prompt of this answer: its final instruction
+    script: str | None = None  # directed mode: JSON array of text and action objects
+    tools: tuple[ToolUse, ...] | None = None  # tool calls of this turn
+    version_of: str | None = None  # stored versions: id of the first version
+    copy_of: str | None = None  # stored versions: id of an older version that a user selected again
+    version: int = 1  # index of the shown version, from 1
+    versions: int = 1  # number of versions
+    version_id: str | None = None  # message id of the shown version; None if there is only one
+    revised: int = 0  # `number` of the message that made this version current
+    edited: bool = False  # a user wrote the shown version
     created_at: float = 0.0
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """One answer of the table to a message. `message` is None where nobody asked: the table went on by itself.
-
-    `revision` says how often something of it was tried again, `again` of which answer it makes another version.
-    """
+    """One execution of a mode, usually in response to a user message."""
 
     id: str
     discussion: str
-    message: str | None
+    message: str | None  # id of the user message; None: the discussion continued without one
     mode: str
     status: RunLifecycleStatus
     created_at: float
     ended_at: float | None = None
-    revision: int = 0
-    again: str | None = None
+    revision: int = 0  # number of retries
+    again: str | None = None  # id of the answer that this run regenerates

@@ -1,6 +1,7 @@
-"""What can be done on the whiteboard, each a value with the bounds that drawing it needs.
+"""Whiteboard action types with validated fields.
 
-Nothing in these values can be more than a number, a plain colour or text; so a picture made of them holds nothing else.
+Models read the class docstrings, see `action_docs`. Fields hold only numbers, colours and strings, so that
+rendered SVG cannot contain injected markup.
 """
 
 from typing import Annotated, Literal
@@ -12,7 +13,7 @@ COLOUR_NAMES = (
     "purple|violet|magenta|pink|brown|transparent"
 )
 COLOUR_PATTERN = rf"^(?:#[0-9a-fA-F]{{3}}|#[0-9a-fA-F]{{6}}|{COLOUR_NAMES})(?!\n)$"
-STORABLE_PATTERN = r"^[^\x00\ud800-\udfff]*$"  # what can be stored and encoded
+STORABLE_PATTERN = r"^[^\x00\ud800-\udfff]*$"  # no NUL (PostgreSQL rejects it), no surrogates (UTF-8)
 ELEMENT_ID_PATTERN = r"^\w[\w.:-]*(?!\n)$"
 MAX_ELEMENT_ID_LENGTH = 40
 MAX_CODE_LINES = 200
@@ -33,7 +34,7 @@ DEFAULT_INK_COLOUR = "#2f3437"
 
 
 class BaseAction(Struct, frozen=True, kw_only=True, rename="camel", tag_field="name"):
-    """Anything an agent can do beside speaking; `name` tells which."""
+    """Base type of all actions. The tag field `name` holds the action name."""
 
 
 class OpenWhiteboard(BaseAction, frozen=True, kw_only=True, tag="wb_open"):
@@ -160,7 +161,7 @@ class DrawCode(Draw, frozen=True, kw_only=True, tag="wb_draw_code"):
 
 
 def split_code_lines(code: str) -> list[str]:
-    """Part code into lines; a break at its end begins no further one."""
+    """Return the lines as a list; a newline at the end adds no empty string."""
     return code.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
 
 
@@ -180,7 +181,7 @@ class EditCode(BaseAction, frozen=True, kw_only=True, tag="wb_edit_code"):
 
     @property
     def target_line_ids(self) -> tuple[str, ...]:
-        """The lines that are meant, under whichever of the two names they were given."""
+        """Return `line_ids`, or `line_id` as a tuple: models mix up the two fields."""
         return self.line_ids or ((self.line_id,) if self.line_id else ())
 
 

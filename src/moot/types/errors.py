@@ -1,21 +1,21 @@
-"""The error tree.
+"""The exception hierarchy.
 
 MootError
-├── UsageError       what was asked for cannot be done; the message names the fix
+├── UsageError       invalid request; the message says how to fix it
 │   ├── UnknownModel
 │   ├── MissingKey
 │   ├── BadSettings
-│   ├── FeatureUnavailable  an optional part is not installed or cannot load here
-│   ├── NotFound     there is no such thing, or it is somebody else's
-│   ├── Conflict     it is at odds with what is already there
-│   ├── Forbidden    not allowed, or not with these credentials
-│   ├── OverBudget   it would cost more than is left of the week's budget
-│   ├── InvalidAction  an action is unknown, malformed, or not for the role
-│   └── RateLimited  not now; `retry_after` says when
-├── DatabaseUnavailable  the database cannot be reached, is locked, or is full
-├── ServerUnreachable  a server that was called does not answer
-├── ShuttingDown     this server is about to end; another one, or the next, will serve
-└── ProviderError    a provider failed; carries a Fault and becomes a `Failed` chunk at the seam
+│   ├── FeatureUnavailable  an optional dependency is not installed or fails to load
+│   ├── NotFound     unknown id, or an object of another tenant
+│   ├── Conflict     the request conflicts with the current state
+│   ├── Forbidden    missing or insufficient credentials
+│   ├── OverBudget   the request may cost more than the rest of the weekly budget
+│   ├── InvalidAction  unknown action, invalid params, or not allowed for the role
+│   └── RateLimited  too many requests; retry after `retry_after` seconds
+├── DatabaseUnavailable  the database is unreachable, locked or full
+├── ServerUnreachable  a Moot server does not respond to the client
+├── ShuttingDown     this server process is draining; retry on another server
+└── ProviderError    a provider request failed; carries a Fault, which streams return as a `Failed` chunk
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from moot.types.faults import Fault
 
 
 class MootError(Exception):
-    """The root of everything Moot raises on purpose."""
+    """Base class of all exceptions that Moot raises deliberately."""
 
 
 class UsageError(MootError):
@@ -54,7 +54,7 @@ class NotFound(UsageError):
 
 @contextmanager
 def prefix_not_found(field: str) -> Iterator[None]:
-    """Let what is not found say which field of a body asks for it."""
+    """Prefix the message of a NotFound error with the request field that holds the unknown id."""
     try:
         yield
     except NotFound as error:
@@ -66,7 +66,7 @@ class Conflict(UsageError):
 
 
 class Forbidden(UsageError):
-    """With `log_in` it is not known who asks, and other credentials may help (401); else nothing does (403)."""
+    """`login_required`: the client has no valid credentials (HTTP 401). If false, the account lacks access (403)."""
 
     def __init__(self, message: str, *, login_required: bool = False) -> None:
         super().__init__(message)

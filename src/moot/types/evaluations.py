@@ -1,4 +1,4 @@
-"""Trials: what somebody asserts of an answer, how that was judged, and what the part that gave it was improved to."""
+"""Evaluations: assertions about an answer, a judge model's verdicts, and rounds of persona improvement."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -18,52 +18,45 @@ class Verdict(Struct, frozen=True):
 
 
 class ImprovementRound(Struct, frozen=True, kw_only=True):
-    """One attempt: the description as it was rewritten, the answer given with it, and how that was judged.
+    """One attempt to improve a persona's text, with the new answer and its verdicts."""
 
-    `better` is true where more assertions passed than ever before; only such rounds can be accepted. `cost` is None where
-    nobody knows.
-    """
-
-    description: str
-    change: str
+    description: str  # rewritten text
+    change: str  # summary of the rewrite
     answer: str
     verdicts: tuple[Verdict, ...]
-    better: bool = False
-    cost: float | None
+    better: bool = False  # more assertions passed than in all earlier rounds; only then can a user apply it
+    cost: float | None  # US dollars; None: price unknown
     created_at: float
 
 
 class AppliedImprovement(Struct, frozen=True, kw_only=True):
-    """What was done when the best round was accepted: `field` of `persona` was `before` and is `after`.
+    """The persona change that applied the best round."""
 
-    With `made` the persona is a new one, which `participant` plays instead of the persona `replaced`, if there was one.
-    """
-
-    persona: str
+    persona: str  # id of the changed or new persona
     field: PersonaTextField
     before: str
     after: str
-    made: bool
-    participant: str
-    replaced: str | None
+    made: bool  # the persona is new
+    participant: str  # id of the participant that uses the persona
+    replaced: str | None  # id of the participant's previous persona, if `made`
 
 
 class Improvement(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What came of improving until now, and which worker is at it."""
+    """Stored state of an improvement task."""
 
     rounds: tuple[ImprovementRound, ...] = ()
-    held_by: str | None = None
+    held_by: str | None = None  # id of the worker that runs the task
     acceptance: AppliedImprovement | None = None
 
 
 class Evaluation(Struct, frozen=True, kw_only=True):
-    """Assertions about the answer `message`, in order, with a verdict on each; `judge` is the model that is asked."""
+    """Assertions about one answer and their verdicts."""
 
     id: str
-    message: str
-    judge: str
+    message: str  # id of the answer
+    judge: str  # model that returns the verdicts
     assertions: tuple[str, ...]
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[Verdict, ...]  # same order as `assertions`
     rounds: tuple[ImprovementRound, ...]
     acceptance: AppliedImprovement | None
     created_at: float
@@ -75,24 +68,24 @@ def count_passes(verdicts: Sequence[Verdict]) -> int:
 
 
 def best_round(rounds: Sequence[ImprovementRound]) -> ImprovementRound | None:
-    """Find the round to accept: the last that was better than all before it."""
+    """Return the last round with `better` set; None if no round improved the answer."""
     return next((one for one in reversed(rounds) if one.better), None)
 
 
 def best_verdicts(evaluation: Evaluation) -> Sequence[Verdict]:
-    """Tell how the best answer until now was judged."""
-    found = best_round(evaluation.rounds)
-    return found.verdicts if found else evaluation.verdicts
+    """Return the verdicts of the best round, or of the original answer."""
+    best = best_round(evaluation.rounds)
+    return best.verdicts if best else evaluation.verdicts
 
 
 def add_round(evaluation: Evaluation, new_round: ImprovementRound) -> Evaluation:
-    """Add a round; it is better only if strictly more passed than at the best of times."""
+    """Append a round. Sets `better` only if strictly more assertions pass than in the best verdicts."""
     better = count_passes(new_round.verdicts) > count_passes(best_verdicts(evaluation))
     return replace(evaluation, rounds=(*evaluation.rounds, replace(new_round, better=better)))
 
 
 def improvement_outcome(evaluation: Evaluation) -> ImprovementOutcome | None:
-    """Tell why there is nothing more to improve; None if there is."""
+    """Return why the task ends; None if another round is useful."""
     if all(one.passed for one in best_verdicts(evaluation)):
         return "all_pass"
     return "no_more_rounds" if len(evaluation.rounds) >= MAX_IMPROVEMENT_ROUNDS else None

@@ -1,7 +1,7 @@
-"""The events of a run: the one thing every reader (terminal, page, Discord, tests) consumes.
+"""Events of a run: the stream that all clients (terminal, page, Discord, tests) consume.
 
-An event is made without its number; the log that takes it in stamps the run, the number and the time.
-`TurnStarted` and `TextRetracted` tell readers to discard what they showed of that turn's text.
+The event writer sets `run`, `seq` and `at`; code that creates an event leaves the default values.
+On `TurnStarted` and `TextRetracted` a client discards the text of that turn.
 """
 
 import re
@@ -20,9 +20,7 @@ from moot.types.tools import ApprovalOutcome, ToolUse
 
 TurnStatus = Literal["completed", "stopped", "interrupted", "partial", "failed"]
 RunStatus = Literal["completed", "stopped", "interrupted", "failed"]
-StopReason = Literal[
-    "stopped_by_user", "follow_up_interrupt", "late", "over_cap"
-]  # why a run, or a turn, is not let finish
+StopReason = Literal["stopped_by_user", "follow_up_interrupt", "late", "over_cap"]  # why a run or a turn was cancelled
 NoticeKind = Literal[
     "retry",
     "waiting",
@@ -41,9 +39,7 @@ NoticeKind = Literal[
     "still_working",
 ]
 
-ANSWERED_STATUSES: frozenset[TurnStatus] = frozenset(
-    {"completed", "partial"}
-)  # there are words that can be used
+ANSWERED_STATUSES: frozenset[TurnStatus] = frozenset({"completed", "partial"})  # the message has usable text
 STATUS_BY_STOP_REASON: Mapping[StopReason, Literal["stopped", "interrupted", "failed"]] = {
     "stopped_by_user": "stopped",
     "follow_up_interrupt": "interrupted",
@@ -63,7 +59,7 @@ class _Event(Struct, frozen=True, kw_only=True, tag_field="type", tag=_snake_cas
 
 
 class TurnKey(Struct, frozen=True):
-    """Where in a run a turn takes place."""
+    """Identifies a turn within a run."""
 
     participant: str
     stage: str = "answer"
@@ -81,17 +77,13 @@ class _TurnEvent(_Event, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True):
-    """What a participant said, with thoughts and details kept apart from the text.
-
-    `script` is the array of speech and actions, as JSON, that it said it in, if that is how it speaks; `tools` is what
-    it called on the way.
-    """
+    """Parsed response of a participant."""
 
     text: str = ""
     thoughts: str = ""
-    details: str = ""
-    script: str = ""
-    tools: tuple[ToolUse, ...] = ()
+    details: str = ""  # `<details>` blocks, removed from `text`
+    script: str = ""  # directed mode: JSON array of text and action objects
+    tools: tuple[ToolUse, ...] = ()  # tool calls of the turn
 
 
 class RunStarted(_Event, frozen=True, kw_only=True):
@@ -104,9 +96,9 @@ class StageStarted(_Event, frozen=True, kw_only=True):
 
 
 class TurnStarted(_TurnEvent, frozen=True, kw_only=True):
-    """`model` is asked for the `attempt`-th time in this turn; earlier text of the turn is void."""
+    """A request to a model starts. Text of earlier attempts in this turn is void."""
 
-    attempt: int
+    attempt: int  # from 1, counts retries and fallback models
     model: str
 
 
@@ -119,104 +111,99 @@ class ThoughtDelta(_TurnEvent, frozen=True, kw_only=True):
 
 
 class TextRetracted(_TurnEvent, frozen=True, kw_only=True):
-    """The turn's text so far turned out to be thought; it comes again as `ThoughtDelta`."""
+    """The text of this turn was reasoning. `ThoughtDelta` events repeat it."""
 
 
 class ToolCalled(_TurnEvent, frozen=True, kw_only=True, tag="tool_call"):
-    """The model wants to call a tool, `server/tool`; what comes of it is told as a `ToolReturned`."""
+    """The model requests a tool call. A `ToolReturned` event with the same `call_id` follows."""
 
     call_id: str
-    name: str
-    arguments: str
+    name: str  # `server/tool`
+    arguments: str  # JSON
 
 
 class ApprovalWanted(_TurnEvent, frozen=True, kw_only=True):
-    """The call has effects, and somebody is asked whether it may be made; `seconds` is how long.
-
-    `again` is where a crash cut the turn off after it had called this tool: its effects may be there already.
-    """
+    """A tool call with effects waits for a person's approval."""
 
     call_id: str
     name: str
-    seconds: float
-    again: bool = False
+    seconds: float  # timeout of the approval request
+    again: bool = False  # a crash interrupted the turn after this call; its effects may already exist
 
 
 class ApprovalGiven(_TurnEvent, frozen=True, kw_only=True, tag="approval"):
-    """What became of the question; the call is made where the answer is to allow it."""
+    """The approval request is resolved. The call runs only if the value of `answer` allows it."""
 
     call_id: str
     answer: ApprovalOutcome
 
 
 class ToolReturned(_TurnEvent, frozen=True, kw_only=True, tag="tool_result"):
-    """What came of a call, as far as it is shown; the model may have been told more of it."""
+    """A tool call returned a result or an error."""
 
     call_id: str
     name: str
-    content: str
+    content: str  # truncated for display; the model may receive a longer string
     is_error: bool
     seconds: float
 
 
 class ActionTaken(_TurnEvent, frozen=True, kw_only=True, tag="action"):
-    """Something that was done beside speaking; it is void with the rest of its turn, where that begins anew or fails."""
+    """An agent performed an action. Void if its turn restarts, is retracted or fails."""
 
     id: str
     action: Action
 
 
 class ActionDropped(_TurnEvent, frozen=True, kw_only=True):
-    """Something that could not be done, and why."""
+    """An action was rejected."""
 
     name: str
-    reason: str
+    reason: str  # error message
 
 
 class Notice(_Event, frozen=True, kw_only=True):
-    """Something the user should know and need not act upon; `charge` is what was paid for nothing."""
+    """Information for the user that requires no response."""
 
     kind: NoticeKind
     message: str
     participant: str | None = None
-    charge: Charge | None = None
+    charge: Charge | None = None  # cost of a failed request
 
 
 class TurnEnded(_TurnEvent, frozen=True, kw_only=True):
-    """Cost is in US dollars, None where the price is unknown; times are seconds."""
-
     status: TurnStatus
     message: Answer
     model: str
     usage: Usage
-    cost: float | None
+    cost: float | None  # US dollars; None: price unknown
     finish: FinishReason | None = None
     fault: Fault | None = None
-    first_token: float | None = None
-    latency: float = 0.0
+    first_token: float | None = None  # seconds until the first token
+    latency: float = 0.0  # seconds
 
 
 class Prompted(_TurnEvent, frozen=True, kw_only=True):
-    """A participant is told something that people are not shown unasked; `message` is its id."""
+    """A participant received hidden instructions."""
 
-    message: str
+    message: str  # id of the hidden message
 
 
 class _AnalysisResult(_Event, frozen=True, kw_only=True):
-    """Something that was found out in a run. `basis` is a digest of what was asked, and of all that it rests on."""
+    """Result of an analysis task in a run."""
 
-    basis: str
+    basis: str  # cache key: digest of the task and its input messages
     model: str = ""
     usage: Usage = Usage()
     cost: float | None = 0.0
 
 
 class Agreed(_AnalysisResult, frozen=True, kw_only=True):
-    """Whether the first answers agree; `saved` is what the debate would have cost, about."""
+    """Result of the agreement check on the initial answers."""
 
     agree: bool
     reason: str
-    saved: float | None = None
+    saved: float | None = None  # estimated cost of the skipped debate in US dollars; None: unknown
 
 
 class SummaryMade(_AnalysisResult, frozen=True, kw_only=True, tag="summary"):
@@ -228,10 +215,10 @@ class LedgerMade(_AnalysisResult, frozen=True, kw_only=True, tag="ledger"):
 
 
 class BallotCast(_AnalysisResult, frozen=True, kw_only=True, tag="ballot"):
-    """One participant's order of the others' answers, the best first, ties together."""
+    """One participant's vote on the other answers."""
 
     participant: str
-    order: tuple[tuple[str, ...], ...]
+    order: tuple[tuple[str, ...], ...]  # groups of tied participant ids, best first
 
 
 class RankingMade(_AnalysisResult, frozen=True, kw_only=True, tag="ranking"):
@@ -239,21 +226,21 @@ class RankingMade(_AnalysisResult, frozen=True, kw_only=True, tag="ranking"):
 
 
 class Decided(_AnalysisResult, frozen=True, kw_only=True, tag="decision"):
-    """Who has the word in a turn, and why: a participant's id, the user (who is asked to speak) or nobody any more."""
+    """Directed mode: the next speaker is selected."""
 
     turn: int
-    next: str
+    next: str  # participant id, `USER` or `END`
     reason: str
     by: Literal["rules", "model"] = "rules"
 
 
 class Recapped(_AnalysisResult, frozen=True, kw_only=True, tag="recap"):
-    """The `message` refers to another `discussion` by its `title`, and comes with a `recap` of it, here an id."""
+    """A message references another discussion, and a summary of it is available for prompts."""
 
-    message: str
-    title: str
-    discussion: str
-    recap: str
+    message: str  # id of the message
+    title: str  # of the referenced discussion, as written in the message
+    discussion: str  # id of the referenced discussion
+    recap: str  # id of the summary
 
 
 class RunEnded(_Event, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""What went wrong in a provider's stream, as a value that can be shown, stored and decided upon."""
+"""Errors of provider requests as values, for events, storage and retry decisions."""
 
 from typing import Literal
 
@@ -16,22 +16,20 @@ FaultKind = Literal[
     "api_error",
 ]
 
-RETRYABLE_KINDS: frozenset[FaultKind] = frozenset(
-    {"rate_limit", "overloaded", "timeout", "network", "bad_response"}
-)
+RETRYABLE_KINDS: frozenset[FaultKind] = frozenset({"rate_limit", "overloaded", "timeout", "network", "bad_response"})
 
 
 class Fault(Struct, frozen=True):
-    """A failure in words for the user; `retryable` says whether asking the same again may help."""
+    """An error of a provider request or response stream."""
 
     kind: FaultKind
-    message: str
-    retryable: bool
-    retry_after: float | None = None
+    message: str  # for users
+    retryable: bool  # the same request may succeed later
+    retry_after: float | None = None  # seconds, as requested by the provider
 
 
 def make_fault(
     kind: FaultKind, message: str, *, retryable: bool | None = None, retry_after: float | None = None
 ) -> Fault:
-    """Make a fault that is retryable as its kind usually is."""
+    """`retryable` None: use the default of the kind."""
     return Fault(kind, message, kind in RETRYABLE_KINDS if retryable is None else retryable, retry_after)

@@ -1,29 +1,25 @@
-"""JSON schemas of structs: for prompts, for tools, and for the strict formats of providers."""
+"""JSON schemas of struct types, for prompts, tools and structured responses."""
 
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-UNUSED_KEYWORDS = frozenset(
-    {"title", "default", "pattern"}
-)  # of no use to somebody who is to write an answer
+UNUSED_KEYWORDS = frozenset({"title", "default", "pattern"})  # do not help a model to write a response
 
-# What the strict formats of some providers refuse. The prompt tells these limits, and the check holds them.
-LIMIT_KEYWORDS = frozenset(
-    {"minimum", "maximum", "exclusiveMinimum", "minLength", "maxLength", "minItems", "maxItems"}
-)
+# Strict mode of some providers rejects these keys. The prompt states the limits; msgspec validates them.
+LIMIT_KEYWORDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "minLength", "maxLength", "minItems", "maxItems"})
 
 
 def struct_schema(type_: type[Struct]) -> dict[str, Any]:
-    """Write the JSON schema of a type, with everything that it refers to in its place."""
+    """Return the schema with every `$ref` inlined."""
     (top,), parts = msgspec.json.schema_components([type_], ref_template="{name}")
     found: dict[str, Any] = _drop_keywords(UNUSED_KEYWORDS, _inline_refs(top, parts))
     return found
 
 
 def strict_schema(type_: type[Struct]) -> dict[str, Any]:
-    """Write the schema as providers enforce it: nothing optional, nothing else, and no limits."""
+    """Return the schema for strict mode: all fields required, no additional fields, no limits."""
     found: dict[str, Any] = _close_objects(_drop_keywords(LIMIT_KEYWORDS, struct_schema(type_)))
     return found
 
@@ -40,20 +36,16 @@ def _inline_refs(node: Any, definitions: dict[str, Any]) -> Any:
 
 
 def _drop_keywords(keywords: frozenset[str], node: Any) -> Any:
-    """Leave out words of the schema language; fields that happen to have such a name stay."""
+    """Remove schema keywords, but keep struct fields of the same name."""
     match node:
         case {"properties": fields}:
-            kept = {
-                name: _drop_keywords(keywords, value) for name, value in node.items() if name not in keywords
-            }
+            kept = {name: _drop_keywords(keywords, value) for name, value in node.items() if name not in keywords}
             return {
                 **kept,
                 "properties": {name: _drop_keywords(keywords, field) for name, field in fields.items()},
             }
         case dict():
-            return {
-                name: _drop_keywords(keywords, value) for name, value in node.items() if name not in keywords
-            }
+            return {name: _drop_keywords(keywords, value) for name, value in node.items() if name not in keywords}
         case list():
             return [_drop_keywords(keywords, one) for one in node]
     return node

@@ -16,8 +16,6 @@ Tag = Annotated[str, Meta(min_length=1, max_length=60, pattern=VISIBLE_START_PAT
 
 
 class Insight(Struct, frozen=True, kw_only=True):
-    """`paired` is the insight that this one answers, as a solution answers a pain point."""
-
     id: str
     discussion: str
     project: str | None
@@ -27,8 +25,8 @@ class Insight(Struct, frozen=True, kw_only=True):
     category: str
     suggestion: str | None
     severity: Severity | None
-    paired: str | None
-    messages: tuple[str, ...]
+    paired: str | None  # id of the insight that this one solves, e.g. a pain point
+    messages: tuple[str, ...]  # ids of the source messages
     created_at: float
 
 
@@ -59,6 +57,7 @@ class Consolidation(Struct, frozen=True, kw_only=True):
     ended_at: float | None
 
 
+# A model receives the schema of this type with the docstring as its description. So do the `Extracted…` types below.
 class ExtractedInsight(Struct, frozen=True, kw_only=True):
     """`paired` is the place, counted from 0, of the insight that this one answers; `messages` are labels."""
 
@@ -92,16 +91,16 @@ class ExtractedPatterns(Struct, frozen=True, kw_only=True):
     patterns: Annotated[tuple[ExtractedPattern, ...], Meta(max_length=30)]
 
 
-MIN_SUMMARY_COVERAGE = 0.8  # of the messages that are there now; a recap that covers less is made anew
+MIN_SUMMARY_COVERAGE = 0.8  # fraction of the current messages; below it the summary is regenerated
 
 
 class DiscussionSummary(Struct, frozen=True, kw_only=True):
-    """`messages` is how many there were when it was made."""
+    """Cached summary of a discussion that other discussions reference."""
 
     id: str
     discussion: str
     points: tuple[str, ...]
-    messages: int
+    messages: int  # message count of the discussion at creation
     model: str
     created_at: float
 

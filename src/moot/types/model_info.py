@@ -1,29 +1,26 @@
-"""What a model can do, how much it can read, and how many characters a token has."""
+"""Model capabilities, context limits and characters per token."""
 
 from typing import Literal
 
 from msgspec import Struct
 
-CHARACTERS_PER_TOKEN = 4.0  # where nobody has counted yet
+CHARACTERS_PER_TOKEN = 4.0  # default until a provider has returned token counts
 MIN_CHARACTERS_PER_TOKEN, MAX_CHARACTERS_PER_TOKEN = (
     0.5,
     16.0,
-)  # of a token; any other count is about something else
+)  # counts outside this range are rejected as provider errors
 
 
 class ModelLimits(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`context` is how many tokens it can hold, its answer included; None is as many as one likes.
-
-    `answer` is how many of them it may say, where its participant has no limit of its own.
-    """
+    """Limits for building a prompt, in tokens."""
 
     characters_per_token: float = CHARACTERS_PER_TOKEN
-    context: int | None = None
-    answer: int = 8192
+    context: int | None = None  # context window including the response; None: no limit
+    answer: int = 8192  # maximum response, unless the participant sets `max_tokens`
 
 
 class TokenCount(Struct, frozen=True):
-    """Characters, and the tokens that a provider counted for them."""
+    """Characters sent and the token count that the provider returned for them."""
 
     characters: int = 0
     tokens: int = 0
@@ -33,25 +30,19 @@ class TokenCount(Struct, frozen=True):
 
     @property
     def is_plausible(self) -> bool:
-        return (
-            self.tokens > 0
-            and MIN_CHARACTERS_PER_TOKEN <= self.characters / self.tokens <= MAX_CHARACTERS_PER_TOKEN
-        )
+        return self.tokens > 0 and MIN_CHARACTERS_PER_TOKEN <= self.characters / self.tokens <= MAX_CHARACTERS_PER_TOKEN
 
 
 FileKind = Literal["text", "image", "pdf"]
 
 
 class Profile(Struct, frozen=True, kw_only=True):
-    """`context` is None where nobody knows; `thinking` says how a request asks for it.
+    """Capabilities of a model."""
 
-    Those that take no `temperature` refuse a request that has one, so they are sent none.
-    """
-
-    context: int | None = None
+    context: int | None = None  # context window in tokens; None: unknown
     files: frozenset[FileKind] = frozenset({"text"})
-    thinking: Literal["none", "effort", "budget"] = "none"
-    temperature: bool = True
+    thinking: Literal["none", "effort", "budget"] = "none"  # request parameter that enables reasoning
+    temperature: bool = True  # False: the provider rejects requests with a `temperature` field
     tools: bool = True
     json_schema: bool = True
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -59,7 +50,7 @@ class Profile(Struct, frozen=True, kw_only=True):
 
 
 def file_kind(media_type: str) -> FileKind | None:
-    """Classify a file by what a model would have to read; None is a kind no model takes."""
+    """Return None for media types that no model accepts."""
     if media_type.startswith("image/"):
         return "image"
     if media_type == "application/pdf":

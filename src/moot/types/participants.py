@@ -1,13 +1,14 @@
-"""Who sits at the table. Two participants on one model are two participants."""
+"""Participants of a discussion. Several participants can use the same model."""
 
 import re
 from collections.abc import Iterator
+from typing import Literal
 
 from msgspec import Struct
 
-from moot.types.modes import LessonRole
 from moot.types.requests import Effort
 
+LessonRole = Literal["teacher", "assistant", "student"]
 DEFAULT_NAMES = [
     "Alpha",
     "Beta",
@@ -34,35 +35,30 @@ DEFAULT_NAMES = [
     "Psi",
     "Omega",
 ]
-# Hues far apart from each other, in the order of the seats; each is readable on light and dark.
+# Default colours by participant index: distinct hues, readable on light and dark backgrounds.
 PARTICIPANT_COLOURS = ("#2f7d80", "#b4532a", "#6a5acd", "#a07a12", "#b03a6b", "#3f7f3f", "#3a6fb5", "#8a5a44")
 
 
 class Participant(Struct, frozen=True, omit_defaults=True):
-    """Somebody at the table: a model, perhaps in the part of a persona, and how it is to be asked.
+    """A model with optional persona and request parameters."""
 
-    `role` is what it is in a lesson, and `priority` who comes first there where nothing else decides. Whoever is not
-    `active` keeps its seat among advisors, and is not asked. `colour` and `avatar` are how a page shows it. `tools` are
-    servers of tools, or single tools as `server/tool`, that it may call.
-    """
-
-    id: str
+    id: str  # unique within the discussion
     name: str
     model: str
-    persona: str | None = None
+    persona: str | None = None  # persona id
     temperature: float | None = None
     max_tokens: int | None = None
     thinking: Effort | None = None
-    role: LessonRole | None = None
-    priority: int = 0
-    active: bool = True
-    colour: str | None = None
+    role: LessonRole | None = None  # directed mode
+    priority: int = 0  # directed mode: order of agents if no rule decides
+    active: bool = True  # advisors mode: inactive advisors receive no requests
+    colour: str | None = None  # for the page, as is `avatar`
     avatar: str | None = None
-    tools: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()  # allowed tools: `server` or `server/tool`
 
 
 def default_names() -> Iterator[str]:
-    """Count Alpha, Beta, … Omega, Alpha 2, Beta 2 and so on."""
+    """Yield Alpha, Beta, … Omega, Alpha 2, Beta 2 and so on, without end."""
     lap = 1
     while True:
         for name in DEFAULT_NAMES:
@@ -71,10 +67,9 @@ def default_names() -> Iterator[str]:
 
 
 def make_participants(models: tuple[str, ...]) -> tuple[Participant, ...]:
-    """Give every model a seat with a name and an id of its own."""
+    """Return one participant per model, each with a default name and a unique id."""
     return tuple(
-        Participant(participant_id(name), name, model)
-        for name, model in zip(default_names(), models, strict=False)
+        Participant(participant_id(name), name, model) for name, model in zip(default_names(), models, strict=False)
     )
 
 

@@ -1,4 +1,4 @@
-"""Personas, and personas that a model suggests."""
+"""Personas, and persona suggestions from a model."""
 
 from typing import Annotated, Literal, get_args
 
@@ -14,8 +14,6 @@ Colour = Annotated[str, Meta(pattern=r"^(#[0-9a-fA-F]{6})?(?!\n)$")]
 
 
 class Persona(Struct, frozen=True, kw_only=True):
-    """`shipped` ones come with Moot: everybody has them and nobody changes them."""
-
     id: str
     name: str
     description: str
@@ -27,12 +25,12 @@ class Persona(Struct, frozen=True, kw_only=True):
     uses: int
     success_rate: float | None
     level: int
-    shipped: bool
+    shipped: bool  # bundled with Moot, read-only, visible to every tenant
     created_at: float
 
 
 class PersonaDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A persona to be made; a description or a system prompt says what it is."""
+    """Request body for a new persona. Requires a description or a system prompt."""
 
     name: Name
     description: Paragraph = ""
@@ -48,7 +46,7 @@ class PersonaDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class PersonaChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What is to be different of a persona; what is not named stays."""
+    """Request body for an update. Unset fields keep their value."""
 
     name: Name | UnsetType = UNSET
     description: Paragraph | UnsetType = UNSET
@@ -80,23 +78,23 @@ Remark = Annotated[str, Meta(min_length=1, max_length=1000, pattern=VISIBLE_STAR
 
 
 class SituationAnswer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What somebody answered to a question about the situation."""
+    """A user's answer to a follow-up question about the situation."""
 
     question: Remark
     answer: Annotated[str, Meta(max_length=2000, pattern=NO_NUL_PATTERN)]
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
-    """A voice that may help. `name`, `description` and `category` are those of a persona; `rationale` says why it."""
+    """A suggested persona. The first three fields become fields of the persona."""
 
     name: Name
     category: Category
     description: Annotated[str, Meta(min_length=1, max_length=4000, pattern=VISIBLE_START_PATTERN)]
-    rationale: Remark
+    rationale: Remark  # why this persona fits the situation
 
 
 class RejectedProposal(Struct, frozen=True):
-    """A proposal that is left out, and why; `name` is empty where it has none."""
+    """A suggestion that failed validation."""
 
-    name: str
-    reason: str
+    name: str  # empty if the model returned none
+    reason: str  # error message

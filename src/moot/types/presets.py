@@ -1,14 +1,13 @@
-"""Line-ups: who sits at a table and how they speak, kept under a name to open discussions with."""
+"""Presets: named sets of participants and mode options for new discussions."""
 
 from msgspec import Struct
 
-from moot.types.debate import DebateOptions
-from moot.types.modes import AdvisorOptions, DirectedOptions, ModeName
+from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions, ModeName
 from moot.types.participants import Participant
 
 
 class Preset(Struct, frozen=True, kw_only=True):
-    """All but `id`, `name` and `created_at` is as in a discussion, and can be sent as it is to open one."""
+    """A stored preset. Fields except `id`, `name` and `created_at` are valid in the request for a new discussion."""
 
     id: str
     name: str

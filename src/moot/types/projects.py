@@ -1,4 +1,4 @@
-"""Projects that discussions belong to, and the posts that tell what happened in them."""
+"""Projects, which group discussions, and posts about a project's progress."""
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -21,7 +21,7 @@ class ProjectDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class ProjectChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What is to be different of a project; what is not named stays."""
+    """Request body for an update. Unset fields keep their value."""
 
     name: Title | UnsetType = UNSET
     description: Paragraph | UnsetType = UNSET
@@ -34,13 +34,11 @@ class ProjectPage(Struct, frozen=True):
 
 
 class Post(Struct, frozen=True, kw_only=True):
-    """`published_at` is None for a draft, which no model sees."""
-
     id: str
     project: str
     title: str
     excerpt: str
-    published_at: float | None
+    published_at: float | None  # None: draft, never part of a prompt
     created_at: float
 
 
@@ -51,7 +49,7 @@ class PostDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class PostChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What is to be different of a post. Publishing what is published changes nothing."""
+    """Request body for an update. Unset fields keep their value. Publishing is idempotent."""
 
     title: Title | UnsetType = UNSET
     excerpt: Paragraph | UnsetType = UNSET
@@ -64,8 +62,8 @@ class PostPage(Struct, frozen=True):
 
 
 class ProjectFacts(Struct, frozen=True):
-    """What participants are told of a project: posts newest first, patterns most frequent first."""
+    """Project data for prompts."""
 
     project: Project
-    posts: tuple[Post, ...] = ()
-    patterns: tuple[Pattern, ...] = ()
+    posts: tuple[Post, ...] = ()  # newest first
+    patterns: tuple[Pattern, ...] = ()  # most frequent first

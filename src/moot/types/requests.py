@@ -1,4 +1,4 @@
-"""What a model is asked, before any wire format."""
+"""Model requests, independent of a provider's wire format."""
 
 from typing import Literal
 
@@ -32,20 +32,14 @@ class ModelMessage(Struct, frozen=True):
 
 
 class Tool(Struct, frozen=True):
-    """A function the model may call; `parameters` is a JSON schema."""
+    """A function that the model may call."""
 
     name: str
     description: str
-    parameters: Raw
+    parameters: Raw  # JSON schema
 
 
 class ModelRequest(Struct, frozen=True, kw_only=True):
-    """`json_schema` is the form of an answer.
-
-    An answer that is an array has items of the form `array_of`; few providers can hold a model to that, so words ask
-    for it as well.
-    """
-
     model: str
     messages: tuple[ModelMessage, ...]
     system: str = ""
@@ -53,8 +47,10 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
-    json_schema: Raw | None = None
-    array_of: Raw | None = None
+    json_schema: Raw | None = None  # schema of the response
+    array_of: Raw | None = (
+        None  # item schema of an array response; few providers enforce it, so the prompt states it too
+    )
     thinking: Effort | None = None
 
 
@@ -67,7 +63,7 @@ def assistant_message(*parts: Part | str) -> ModelMessage:
 
 
 def strip_signatures(request: ModelRequest) -> ModelRequest:
-    """Take the proofs of one provider away, so that another can read what was thought and called."""
+    """Remove provider signatures, because another provider rejects them when a request falls back to it."""
     return replace(request, messages=tuple(map(_strip_message_signatures, request.messages)))
 
 

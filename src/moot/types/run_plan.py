@@ -1,100 +1,90 @@
-"""What a run is to do, fixed when it starts: whoever takes it up again sees the same."""
+"""The plan of a run: all its input, stored when the run starts.
+
+After a crash another worker resumes from the stored plan, so later changes of discussion or settings have no effect.
+"""
 
 from collections.abc import Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from moot.types.debate import DebateOptions
 from moot.types.model_info import ModelLimits
-from moot.types.modes import AdvisorOptions, DirectedOptions
+from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions
 from moot.types.participants import Participant
 
 
 class RegenerateTarget(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The turn whose answer is to be given anew, and all that could be seen before it."""
+    """The turn to regenerate and the input of its original prompt."""
 
-    answer: str
-    number: int
-    run: str
+    answer: str  # message id of the first version
+    number: int  # `Message.number` of the first version
+    run: str  # id of the run that contains the turn
     participant: str
     stage: str
     round: int = 0
     view: str
-    upto: int
+    upto: int  # `Message.number` of the newest message in the prompt
     instruction: str = ""
 
 
 class RunPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`personas` holds the prompts of participants that play a part, `project` what is known of the project.
-
-    `rounds` are those of a consensus; `turns` those of a table that goes on by itself, `first` the place of who
-    begins then. `to` names those who are spoken to; None is everybody. A participant that is not spoken to neither speaks in
-    this run nor ever sees it. `answering` names those of them who answer, in their order, while all hear it; None is all.
-    Those who are not `introduced` are told nothing of each other. `debate` are the rules
-    of a debate, `advisors` and `directed` those of the modes of that name; `clerk` is the model that keeps minutes
-    and makes small decisions, None is the lead's own. `cap` is what the run may cost in US dollars. `measures` are
-    those of the models, as far as they were known when it started. Without `minutes` a debate is
-    not written up: there is its synthesis, and nothing else is found out. With `again`, nothing happens but one turn of a run
-    that had this plan. What is said in a `channel` is remembered there: `memories` are what participants still know of it,
-    `people` the names of those who spoke there.
-    """
+    """Input of a run, serialized with its row. Prompts of a resumed run depend only on it and on messages."""
 
     mode: str
     participants: tuple[Participant, ...]
-    personas: dict[str, str] = {}
-    project: str = ""
+    personas: dict[str, str] = {}  # persona prompts by participant id
+    project: str = ""  # project facts for the prompt
     language: str | None = None
-    rounds: int = 2
-    turns: int = 1
-    first: int = 0
-    to: tuple[str, ...] | None = None
-    answering: tuple[str, ...] | None = None
-    introduced: bool = True
+    rounds: int = 2  # consensus mode
+    turns: int = 1  # auto-continue: number of turns
+    first: int = 0  # auto-continue: index of the first speaker
+    to: tuple[str, ...] | None = None  # addressed participant ids; others never see this run; None: all
+    answering: tuple[str, ...] | None = None  # addressed participants that respond, in this order; None: all
+    introduced: bool = True  # prompts list the other participants
     debate: DebateOptions = DebateOptions()
     advisors: AdvisorOptions = AdvisorOptions()
     directed: DirectedOptions = DirectedOptions()
-    clerk: str | None = None
-    cap: float | None = None
-    measures: dict[str, ModelLimits] = {}
-    minutes: bool = True
-    again: RegenerateTarget | None = None
-    channel: str | None = None
-    people: tuple[str, ...] = ()
-    memories: dict[str, str] = {}
+    clerk: str | None = None  # model for analysis tasks; None: the lead's model
+    cap: float | None = None  # maximum cost of the run in US dollars; None: no limit
+    measures: dict[str, ModelLimits] = {}  # limits by model, as known at the start
+    minutes: bool = True  # debate mode: run the analysis tasks; False: synthesis only
+    again: RegenerateTarget | None = None  # regenerate this turn instead of running the mode
+    channel: str | None = None  # Discord channel id whose memory stores the messages
+    people: tuple[str, ...] = ()  # names of Discord users in the channel
+    memories: dict[str, str] = {}  # memory of the channel by participant id
 
     @property
     def responding_participants(self) -> tuple[Participant, ...]:
-        meant = tuple(who for who in self.participants if self.to is None or who.id in self.to)
+        """Participants that speak in this run, in order. Never empty in advisors mode, even if none is active."""
+        addressed = tuple(who for who in self.participants if self.to is None or who.id in self.to)
         if self.answering is not None:
-            places = {id: place for place, id in enumerate(self.answering)}
-            meant = tuple(sorted((who for who in meant if who.id in places), key=lambda who: places[who.id]))
+            order = {id: index for index, id in enumerate(self.answering)}
+            responders = (who for who in addressed if who.id in order)
+            addressed = tuple(sorted(responders, key=lambda who: order[who.id]))
         if self.mode != "advisors":
-            return meant
-        return tuple(who for who in meant if who.active) or meant[:1]
+            return addressed
+        return tuple(who for who in addressed if who.active) or addressed[:1]
 
     @property
     def has_advisors(self) -> bool:
-        """Tell whether there are advisors to ask; if none is active, somebody answers without being one."""
+        """False if no advisor is active; then the first participant gives a plain answer."""
         return self.mode == "advisors" and any(who.active for who in self.responding_participants)
 
     @property
     def lead(self) -> Participant:
-        """Who sums up: by the rules, else the first of those who speak."""
+        """The participant in `debate.lead`, or the first that responds."""
         return next(
             (who for who in self.responding_participants if who.id == self.debate.lead),
             self.responding_participants[0],
         )
 
-    def with_model(
-        self, participant: str, model: str, measures: Mapping[str, ModelLimits] | None = None
-    ) -> "RunPlan":
-        """Let a participant be asked with another model, of which this much is known."""
+    def with_model(self, participant: str, model: str, measures: Mapping[str, ModelLimits] | None = None) -> "RunPlan":
+        """Return a copy in which the participant uses another model. `measures` holds the limits of that model."""
 
         def replace_model(who: Participant) -> Participant:
             return replace(who, model=model) if who.id == participant else who
 
-        # What others on this model were sent must stay as it was.
+        # Keep known limits: prompts already sent to this model must render identically on replay.
         is_new = all(who.model != model for who in self.participants)
         known = {**self.measures, **(measures or {})} if is_new else self.measures
         return replace(self, participants=tuple(map(replace_model, self.participants)), measures=known)

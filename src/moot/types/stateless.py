@@ -1,6 +1,6 @@
-"""One turn of a lesson whose state is all with the client: what it sends, and the events that it gets.
+"""Requests and events of the stateless chat endpoint, whose client stores all state.
 
-The names are those of the wire: other programs speak this format.
+Field names are part of a wire format that other programs use; do not rename them.
 """
 
 from collections.abc import Mapping
@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, defstruct
 
-from moot.types.modes import DEFAULT_LESSON_TURNS, MAX_LESSON_TURNS, LessonRole
+from moot.types.modes import DEFAULT_LESSON_TURNS, MAX_LESSON_TURNS
+from moot.types.participants import LessonRole
 from moot.types.primitives import Label, LineText, LongText, ModelName
 
 API_KEY_PATTERN = r"^[!-~]*(?!\n)$"  # visible ASCII characters
-MAX_COUNT = 1_000_000  # that anybody counts to
+MAX_COUNT = 1_000_000  # upper limit of counters in a request
 
 Id = Annotated[str, Meta(min_length=1, max_length=100)]
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
@@ -27,11 +28,11 @@ class _CamelCaseStruct(Struct, frozen=True, kw_only=True, rename="camel", omit_d
 
 
 class Agent(_CamelCaseStruct, frozen=True, kw_only=True):
-    """Somebody in the lesson; `model` is its own, where it is not that of the request."""
+    """A participant of the lesson."""
 
     id: Id
     name: Name
-    model: ModelName | None = None
+    model: ModelName | None = None  # None: the model of the request
     role: LessonRole | None = None
     persona: LongText = ""
     avatar: LineText | None = None
@@ -40,9 +41,9 @@ class Agent(_CamelCaseStruct, frozen=True, kw_only=True):
 
 
 class ChatConfig(_CamelCaseStruct, frozen=True, kw_only=True):
-    """Who is present, by id; `agents` says who they are."""
+    """Agents and limits of the lesson."""
 
-    agent_ids: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=24)]
+    agent_ids: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=24)]  # ids of the agents present
     agents: Annotated[tuple[Agent, ...], Meta(min_length=1, max_length=24)]
     trigger_agent_id: Id | None = None
     discussion_topic: Annotated[str, Meta(max_length=2000)] = ""
@@ -50,26 +51,26 @@ class ChatConfig(_CamelCaseStruct, frozen=True, kw_only=True):
 
 
 class StatelessMessagePart(_CamelCaseStruct, frozen=True, kw_only=True):
-    """A line of an answer: speech, or something that was done."""
+    """One item of an agent's message."""
 
     type: Literal["text", "action"]
-    content: ChatText = ""
-    name: ActionName = ""
+    content: ChatText = ""  # of a text item
+    name: ActionName = ""  # of an action item
     params: Params = {}
 
 
 class StatelessMessage(_CamelCaseStruct, frozen=True, kw_only=True):
-    """What somebody said: a person, or an agent with its id; `parts` are what an agent's answer consists of."""
+    """A message of the user or of an agent."""
 
     role: Literal["user", "assistant"]
     content: ChatText = ""
-    agent_id: Id | None = None
-    parts: Annotated[tuple[StatelessMessagePart, ...], Meta(max_length=500)] = ()
+    agent_id: Id | None = None  # None: the user
+    parts: Annotated[tuple[StatelessMessagePart, ...], Meta(max_length=500)] = ()  # items of an agent's message
     interrupted: bool = False
 
 
 class WhiteboardAction(_CamelCaseStruct, frozen=True, kw_only=True, omit_defaults=False):
-    """Something that was done on the whiteboard, and by whom."""
+    """An entry of the whiteboard's action log."""
 
     action_name: ActionName
     agent_id: Id
@@ -78,7 +79,7 @@ class WhiteboardAction(_CamelCaseStruct, frozen=True, kw_only=True, omit_default
 
 
 class AgentResponse(_CamelCaseStruct, frozen=True, kw_only=True, omit_defaults=False):
-    """A turn that an agent took; without a preview and actions it came to nothing."""
+    """A finished turn. An empty preview without actions means that the turn failed."""
 
     agent_id: Id
     agent_name: Name
@@ -88,38 +89,33 @@ class AgentResponse(_CamelCaseStruct, frozen=True, kw_only=True, omit_defaults=F
 
 
 class DirectorState(_CamelCaseStruct, frozen=True, kw_only=True, omit_defaults=False):
-    """What the client keeps between calls, and sends back as it came.
+    """State that the client stores between requests and returns unchanged."""
 
-    `turn_count` says how many of the responses, the last ones, were given since the user spoke.
-    """
-
-    turn_count: Count = 0
+    turn_count: Count = 0  # number of responses, from the end of the list, since the last user message
     agent_responses: tuple[AgentResponse, ...] = ()
     whiteboard_ledger: tuple[WhiteboardAction, ...] = ()
 
 
 class StoreState(_CamelCaseStruct, frozen=True, kw_only=True):
-    """What is true on the client's side, beside the whiteboard."""
+    """Client state that is not part of `DirectorState`."""
 
     language: Annotated[str, Meta(max_length=8)] | None = None
 
 
 class ChatRequest(_CamelCaseStruct, frozen=True, kw_only=True):
-    """`model` directs, and speaks for all agents that have none of their own; `api_key` is forgotten after the call."""
-
     messages: Annotated[tuple[StatelessMessage, ...], Meta(min_length=1, max_length=1000)]
     store_state: StoreState
     config: ChatConfig
-    model: ModelName
+    model: ModelName  # selects the next speaker; also the default model of agents
     director_state: DirectorState | None = None
-    api_key: Annotated[str, Meta(max_length=1000, pattern=API_KEY_PATTERN)] = ""
+    api_key: Annotated[str, Meta(max_length=1000, pattern=API_KEY_PATTERN)] = ""  # never stored
 
-    def __repr__(self) -> str:
+    def __repr__(self) -> str:  # keeps the API key out of logs and exceptions
         return "ChatRequest([key and all])"
 
 
 class _Event(_CamelCaseStruct, frozen=True, kw_only=True):
-    """What is told of a turn; readers get it as the `data` of a frame whose `type` says which it is."""
+    """Base type of events. Clients receive an event as field `data` of an object whose `type` is in `EVENT_NAMES`."""
 
 
 class Thinking(_Event, frozen=True, kw_only=True):

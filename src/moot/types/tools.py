@@ -1,13 +1,13 @@
-"""Tools: what a model may call, what came of a call, and what people say to one that has effects."""
+"""Tools, tool calls, results and approval values."""
 
 import re
 from typing import Annotated, Literal
 
 from msgspec import Meta, Raw, Struct
 
-BUILTIN_SERVER_NAME = "moot"  # the server of Moot's own tools
-MAX_RESULT_CHARACTERS = 40_000  # characters that a model is told
-MAX_SHOWN_CHARACTERS = 4_000  # characters that people are shown, and that are kept
+BUILTIN_SERVER_NAME = "moot"  # server name of the built-in tools
+MAX_RESULT_CHARACTERS = 40_000  # length limit of a result in a model request
+MAX_SHOWN_CHARACTERS = 4_000  # length limit of a result in events and storage
 MAX_ARGUMENTS_CHARACTERS = 100_000
 
 SERVER_NAME_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,31}(?!\n)$"
@@ -16,30 +16,28 @@ TOOL_NAME_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,31}(/[^\s\x00/]{1,128})?(?!\n)$"
 ServerName = Annotated[str, Meta(pattern=SERVER_NAME_PATTERN)]
 ToolName = Annotated[str, Meta(max_length=161, pattern=TOOL_NAME_PATTERN)]  # `server`, or `server/tool`
 
-ApprovalDecision = Literal["allow", "refuse", "always"]  # always is: for the rest of this discussion
-ApprovalOutcome = (
-    ApprovalDecision | Literal["expired", "stopped"]
-)  # and what it comes to where nobody answers
+ApprovalDecision = Literal["allow", "refuse", "always"]  # `always`: for the rest of this discussion
+ApprovalOutcome = ApprovalDecision | Literal["expired", "stopped"]  # also: timeout, or the run was stopped
 
 
 class ToolInfo(Struct, frozen=True, kw_only=True):
-    """One tool of a server; `parameters` is a JSON schema. One with `effects` changes something when it is called."""
+    """One tool of a server."""
 
     name: str
     description: str = ""
-    parameters: Raw = Raw(b'{"type":"object"}')
-    effects: bool = True
+    parameters: Raw = Raw(b'{"type":"object"}')  # JSON schema
+    effects: bool = True  # False: read-only, so that a call needs no approval
 
 
 class ToolOutcome(Struct, frozen=True):
-    """What came of a call, as text; an error is told to the model like any other."""
+    """Result of a tool call. The model receives errors like any other result."""
 
     content: str
     is_error: bool = False
 
 
 class ToolUse(Struct, frozen=True, kw_only=True):
-    """A call as it is kept with its turn, which had said `said` characters by then."""
+    """A finished tool call, stored with the message of its turn."""
 
     call_id: str
     name: str
@@ -47,7 +45,7 @@ class ToolUse(Struct, frozen=True, kw_only=True):
     content: str
     is_error: bool
     seconds: float
-    said: int
+    said: int  # length of the turn's text before this call
 
 
 def is_server_name(name: str) -> bool:
@@ -55,7 +53,7 @@ def is_server_name(name: str) -> bool:
 
 
 def truncate_with_note(text: str, max_chars: int) -> str:
-    """Shorten a text that is too long, and say so in it."""
+    """Return the string unchanged if it fits; the note adds to `max_chars`."""
     if len(text) <= max_chars:
         return text
     return f"{text[:max_chars]}\n[Cut here: this was {len(text):,} characters long, and {max_chars:,} are shown.]"

@@ -1,6 +1,7 @@
-"""Versions of what was said: given anew, edited, or an earlier one chosen again. The newest stands in the place of the first.
+"""Versions of a message: regenerated, edited or selected again. The newest version is current.
 
-Nothing is ever changed: each is a message of its own, so that what was current at any number can be told.
+Versions are immutable rows. So the version that was current at any `Message.number` can be computed, for example to
+replay a prompt.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 
 from moot.types.discussions import Message
 
-# What is another in another version; all else is as in the first.
+# Fields that a version replaces; other fields keep the value of the first version.
 VERSION_FIELDS = (
     "content",
     "thoughts",
@@ -33,33 +34,29 @@ LISTED_VERSION_FIELDS = (
     "run",
     "version_of",
     "created_at",
-)  # of a version, where it is listed as one
+)  # fields of the version itself in a list of versions
 
 
 class Versions(Struct, frozen=True, kw_only=True):
-    """All versions of a turn, the oldest first, and which is current."""
+    """All versions of a turn."""
 
-    current: str
-    versions: tuple[Message, ...]
+    current: str  # id of the current version
+    versions: tuple[Message, ...]  # oldest first
 
 
 class VersionedTurn(Struct, frozen=True):
-    """A turn as the version that is current, and its other versions, the oldest first."""
-
     current: Message
-    other_versions: tuple[Message, ...] = ()
+    other_versions: tuple[Message, ...] = ()  # oldest first
 
 
 def current_versions(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """Show every turn once, in its order, as the newest of its versions that are among these."""
+    """Return one message per turn, in turn order, with the newest version among the argument's messages."""
     return tuple(current_version(turn) for turn in _group_versions(messages))
 
 
 def turns_with_versions(messages: Iterable[Message]) -> tuple[VersionedTurn, ...]:
-    """Show the same with all other versions beside it."""
-    return tuple(
-        VersionedTurn(current_version(turn), _other_versions(turn)) for turn in _group_versions(messages)
-    )
+    """Like `current_versions`, with a list of the other versions of each turn."""
+    return tuple(VersionedTurn(current_version(turn), _other_versions(turn)) for turn in _group_versions(messages))
 
 
 def _group_versions(messages: Iterable[Message]) -> Iterator[Sequence[Message]]:
@@ -84,7 +81,7 @@ def _other_versions(turn: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def valid_versions(turn: Sequence[Message]) -> Sequence[Message]:
-    """Put the versions of a turn in their order, the first one first; an attempt that failed or broke off is none."""
+    """Return the versions by `number`, without failed or cancelled attempts to regenerate."""
     first, *later = turn
     if not later:
         return turn
@@ -97,7 +94,7 @@ def current_version(turn: Sequence[Message]) -> Message:
 
 
 def apply_version(turn: Sequence[Message], version_message: Message) -> Message:
-    """Put the words of one version in the place of the first."""
+    """Return the first message with the content fields of one version."""
     if len(turn) == 1:
         return turn[0]
     own = [version for version in turn if version.copy_of is None]
@@ -114,7 +111,7 @@ def apply_version(turn: Sequence[Message], version_message: Message) -> Message:
 
 
 def list_versions(turn: Sequence[Message]) -> Versions:
-    """List the versions of a turn under their own ids."""
+    """Unlike `current_versions`, each message keeps its own id. Copies are not listed."""
     return Versions(
         current=turn[-1].copy_of or turn[-1].id,
         versions=tuple(

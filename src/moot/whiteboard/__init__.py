@@ -1,1 +1,1 @@
-"""The whiteboard of a lesson: state from actions, as text, SVG and PNG."""
+"""The whiteboard of a lesson: replays actions to a state, renders it as text, SVG and PNG."""

@@ -1,4 +1,7 @@
-"""Code on the board: lines that keep their names whatever comes or goes around them."""
+"""Code elements of a whiteboard: lists of lines with stable ids.
+
+An edit never changes the id of another line, so models can refer to ids from earlier messages.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,10 +16,10 @@ class CodeLine(Struct, frozen=True):
 
 
 class CodeListing(Struct, frozen=True):
-    """The lines of one element; `named` counts all names ever given, so that none is given twice."""
+    """The lines of one code element."""
 
     lines: tuple[CodeLine, ...] = ()
-    named: int = 0
+    named: int = 0  # last id number; ids of deleted lines are not reused
 
 
 def create_listing(code: str) -> CodeListing:
@@ -25,7 +28,7 @@ def create_listing(code: str) -> CodeListing:
 
 
 def edit_listing(listing: CodeListing, edit: EditCode) -> CodeListing:
-    """Change lines by their names. What names no line changes nothing, and no more lines come in than there is room."""
+    """Return the edited listing. Ignores unknown line ids and drops lines beyond `MAX_CODE_LINES`."""
     known = [line.id for line in listing.lines]
     targets = [target for target in edit.target_line_ids if target in known]
     if not targets:
@@ -35,19 +38,19 @@ def edit_listing(listing: CodeListing, edit: EditCode) -> CodeListing:
     if edit.operation == "insert_before":
         return _insert_lines(listing, at=known.index(targets[0]), edit=edit)
     at = min(known.index(target) for target in targets)
-    left = CodeListing(tuple(line for line in listing.lines if line.id not in targets), listing.named)
+    remaining = CodeListing(tuple(line for line in listing.lines if line.id not in targets), listing.named)
     if edit.operation == "delete_lines":
-        return left
+        return remaining
     kept = sorted(set(targets), key=known.index)
-    return _insert_lines(left, at=at, edit=edit, line_ids=kept)
+    return _insert_lines(remaining, at=at, edit=edit, line_ids=kept)
 
 
 def find_edit_problem(listing: CodeListing, edit: EditCode) -> str | None:
-    """Say what is wrong with an edit of these lines, if anything is."""
+    """Return an error message without its subject (the element id); None if the edit is valid."""
     known = {line.id for line in listing.lines}
-    if gone := [target for target in edit.target_line_ids if target not in known]:
-        there = ", ".join(line.id for line in listing.lines) or "none"
-        return f"has no line {', '.join(gone)}; it has {there}."
+    if missing := [target for target in edit.target_line_ids if target not in known]:
+        existing = ", ".join(line.id for line in listing.lines) or "none"
+        return f"has no line {', '.join(missing)}; it has {existing}."
     added = 0 if edit.operation == "delete_lines" else len(split_code_lines(edit.content))
     replaced = 0 if edit.operation.startswith("insert") else len(set(edit.target_line_ids))
     if len(listing.lines) + added - replaced > MAX_CODE_LINES:
@@ -55,10 +58,8 @@ def find_edit_problem(listing: CodeListing, edit: EditCode) -> str | None:
     return None
 
 
-def _insert_lines(
-    listing: CodeListing, *, at: int, edit: EditCode, line_ids: Sequence[str] = ()
-) -> CodeListing:
-    """Put lines in; those that replace others have their `names`, as long as these last."""
+def _insert_lines(listing: CodeListing, *, at: int, edit: EditCode, line_ids: Sequence[str] = ()) -> CodeListing:
+    """Insert at an index. New lines first take the ids in `line_ids`, then new ids."""
     texts = split_code_lines(edit.content)[: MAX_CODE_LINES - len(listing.lines)]
     same = tuple(CodeLine(id, text) for id, text in zip(line_ids, texts, strict=False))
     new = _number_lines(texts[len(same) :], listing.named)

@@ -1,4 +1,7 @@
-"""A whiteboard described in text for a prompt, and the layout problems found on it."""
+"""Text description of a whiteboard for prompts, with a list of layout problems.
+
+Models read the strings of this module.
+"""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -9,13 +12,13 @@ from moot.whiteboard.code_listing import CodeListing
 from moot.whiteboard.geometry import CANVAS, CANVAS_HEIGHT, CANVAS_WIDTH, Box, Point, bounding_box
 from moot.whiteboard.state import Board, Element
 
-MAX_OVERLAP = 0.3  # of the smaller
-LINE_END_TOLERANCE = 6  # a line may end at the edge of a box, or a little way in
+MAX_OVERLAP = 0.3  # fraction of the smaller element
+LINE_END_TOLERANCE = 6  # a line may end this far inside a box
 MAX_PROBLEMS = 8
 
 
 def find_layout_problems(board: Board) -> tuple[str, ...]:
-    """List what overlaps, what is crossed by a line and what is off the canvas, the first few of them."""
+    """Return at most `MAX_PROBLEMS` messages: elements off the canvas, overlaps, lines through elements."""
     lines = [element for element in board.elements if isinstance(element.drawing, DrawLine)]
     boxes = [element for element in board.elements if not isinstance(element.drawing, DrawLine)]
     found = [
@@ -47,7 +50,7 @@ def _overlap_problem(one: Element, other: Element) -> str | None:
 
 
 def _is_label_of(words: Element, shape: Element) -> bool:
-    """Words that lie wholly on a shape are its label, and meant to be there."""
+    """Text inside a shape is its label and no layout error."""
     if words.kind not in {"text", "latex"} or shape.kind != "shape":
         return False
     inner, outer = bounding_box(words.drawing), bounding_box(shape.drawing)
@@ -65,7 +68,7 @@ def _crossing_problem(line: Element, element: Element) -> str | None:
 
 
 def line_crosses_box(start: Point, end: Point, box: Box) -> bool:
-    """Tell whether a straight line goes through the inside of a box (after Liang and Barsky)."""
+    """Return whether a line segment intersects the inside of a box (Liang-Barsky algorithm)."""
     across, down = end.x - start.x, end.y - start.y
     sides = (
         (-across, start.x - box.x),
@@ -89,37 +92,35 @@ def _format_span(box: Box) -> str:
     return f"x {box.x:.0f} to {box.right:.0f}, y {box.y:.0f} to {box.bottom:.0f}"
 
 
-CROWDED_THRESHOLD = 5  # more than so many are too many
+CROWDED_THRESHOLD = 5  # with more elements the text asks the agent to delete some
 MAX_ELEMENTS_DESCRIBED = 30
 MAX_PREVIEW_CHARS = 60
 MAX_CODE_LINES_DESCRIBED = 40
 MAX_CODE_LINE_CHARS = 100
-MAX_DESCRIPTION_CHARS = 8000  # characters: it is read with every turn
+MAX_DESCRIPTION_CHARS = 8000  # every turn sends the description, so it must cost few tokens
 NO_NAMES: Mapping[str, str] = {}
 
 
 def describe_board(board: Board, names: Mapping[str, str] = NO_NAMES) -> str:
-    """Tell an agent how the board stands; `names` are those of the participants who drew, by their ids."""
+    """Return the description as a string. `names` maps participant ids to names."""
     state = "open" if board.open else "closed"
     if not board.elements:
         return f"The whiteboard ({CANVAS_WIDTH} x {CANVAS_HEIGHT}) is {state} and empty."
     count = len(board.elements)
-    told = [
+    lines = [
         f"The whiteboard ({CANVAS_WIDTH} x {CANVAS_HEIGHT}) is {state}, with {count} element{'s' if count > 1 else ''}:"
     ]
-    told += [_describe_element(element, names) for element in board.elements[:MAX_ELEMENTS_DESCRIBED]]
+    lines += [_describe_element(element, names) for element in board.elements[:MAX_ELEMENTS_DESCRIBED]]
     if count > MAX_ELEMENTS_DESCRIBED:
-        told.append(f"- and {count - MAX_ELEMENTS_DESCRIBED} more")
+        lines.append(f"- and {count - MAX_ELEMENTS_DESCRIBED} more")
     if count > CROWDED_THRESHOLD:
-        told.append("It is crowded: delete or clear what is no longer needed before you draw more.")
-    told += [f"Mend this: {problem}" for problem in find_layout_problems(board)]
-    return _truncate_description("\n".join(told))
+        lines.append("It is crowded: delete or clear what is no longer needed before you draw more.")
+    lines += [f"Mend this: {problem}" for problem in find_layout_problems(board)]
+    return _truncate_description("\n".join(lines))
 
 
 def _truncate_description(words: str) -> str:
-    return (
-        words if len(words) <= MAX_DESCRIPTION_CHARS else f"{words[:MAX_DESCRIPTION_CHARS]}\n(There is more.)"
-    )
+    return words if len(words) <= MAX_DESCRIPTION_CHARS else f"{words[:MAX_DESCRIPTION_CHARS]}\n(There is more.)"
 
 
 def _describe_element(element: Element, names: Mapping[str, str]) -> str:
@@ -159,10 +160,7 @@ def _describe_position(element: Element) -> str:
 
 
 def _describe_lines(listing: CodeListing) -> str:
-    shown = [
-        f"\n  {line.id}: {line.text[:MAX_CODE_LINE_CHARS]}"
-        for line in listing.lines[:MAX_CODE_LINES_DESCRIBED]
-    ]
+    shown = [f"\n  {line.id}: {line.text[:MAX_CODE_LINE_CHARS]}" for line in listing.lines[:MAX_CODE_LINES_DESCRIBED]]
     if len(listing.lines) > MAX_CODE_LINES_DESCRIBED:
         shown.append(f"\n  and on to {listing.lines[-1].id}")
     return "".join(shown)

@@ -1,4 +1,4 @@
-"""The canvas, and the place that each element takes on it."""
+"""Canvas size, points, boxes and bounding boxes of elements. Units are canvas pixels."""
 
 from math import cos, pi, sin
 from typing import NamedTuple
@@ -14,7 +14,7 @@ class Point(NamedTuple):
 
 
 def point_on_circle(centre: Point, radius: float, fraction: float) -> Point:
-    """Go a part of a circle clockwise, beginning at the top."""
+    """`fraction`: part of the circle from 0 to 1, clockwise from the top."""
     angle = (fraction * 2 - 0.5) * pi
     return Point(centre.x + radius * cos(angle), centre.y + radius * sin(angle))
 
@@ -38,12 +38,11 @@ class Box(NamedTuple):
         return self.width * self.height
 
     def inset_by(self, margin: float) -> "Box":
-        """Return this box less a margin on every side, but never turned inside out."""
+        """Return a box smaller by `margin` on every side; width and height never become negative."""
         side = min(margin, self.width / 2, self.height / 2)
         return Box(self.x + side, self.y + side, self.width - 2 * side, self.height - 2 * side)
 
     def overlap_area(self, other: "Box") -> float:
-        """Return the area that both boxes cover."""
         across = min(self.right, other.right) - max(self.x, other.x)
         down = min(self.bottom, other.bottom) - max(self.y, other.y)
         return max(across, 0) * max(down, 0)
@@ -53,7 +52,7 @@ CANVAS = Box(0, 0, CANVAS_WIDTH, CANVAS_HEIGHT)
 
 
 def bounding_box(drawing: DrawAction) -> Box:
-    """Return the rectangle that a drawing takes; that of a line spans its ends."""
+    """Width or height of a line's box can be 0."""
     if isinstance(drawing, DrawLine):
         x, y = min(drawing.start_x, drawing.end_x), min(drawing.start_y, drawing.end_y)
         return Box(x, y, abs(drawing.end_x - drawing.start_x), abs(drawing.end_y - drawing.start_y))

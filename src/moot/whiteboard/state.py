@@ -25,12 +25,12 @@ MAX_ELEMENTS = 100
 
 
 class Element(Struct, frozen=True, kw_only=True):
-    """Something that was drawn, by whom if that is known; `listing` is there for code only."""
+    """An element on the whiteboard."""
 
     id: str
     drawing: DrawAction
-    by: str | None = None
-    listing: CodeListing = CodeListing()
+    by: str | None = None  # participant id; None: unknown
+    listing: CodeListing = CodeListing()  # empty unless it is a code element
 
     @property
     def kind(self) -> str:
@@ -49,9 +49,9 @@ EMPTY_BOARD = Board()
 
 
 class RecordedAction(Struct, frozen=True, kw_only=True):
-    """A line of the ledger: what somebody did, settled."""
+    """An entry of the action log, with its element id assigned."""
 
-    participant: str | None = None
+    participant: str | None = None  # participant id; None: unknown
     action: Action
 
 
@@ -60,12 +60,12 @@ def drawing_kind(drawing: DrawAction) -> str:
 
 
 def assign_element_id(action: Action, board: Board) -> Action:
-    """Give what is to be drawn on this board an id that is free there; this is the action to be kept."""
+    """Return the action to store. Draw actions get an id that is unused on this board."""
     return _with_element_id(action, board) if isinstance(action, Draw) else action
 
 
 def find_action_problem(board: Board, action: Action) -> str | None:
-    """Say why an action would change nothing here, in words that help whoever wanted it; None where it would."""
+    """Return an error message if the action would have no effect; None if it is valid."""
     match action:
         case DeleteElement():
             return _missing_element_problem(board, action.element_id)
@@ -78,7 +78,7 @@ def find_action_problem(board: Board, action: Action) -> str | None:
 
 
 def apply_action(board: Board, action: Action, participant: str | None = None) -> Board:
-    """Do one action. Drawing opens the board; what finds nothing to work on changes nothing."""
+    """Return the new state. Draw actions open the board; actions on unknown element ids have no effect."""
     match action:
         case OpenWhiteboard():
             return replace(board, open=True)
@@ -87,20 +87,18 @@ def apply_action(board: Board, action: Action, participant: str | None = None) -
         case ClearWhiteboard():
             return replace(board, elements=())
         case DeleteElement():
-            return replace(
-                board, elements=tuple(one for one in board.elements if one.id != action.element_id)
-            )
+            return replace(board, elements=tuple(one for one in board.elements if one.id != action.element_id))
         case EditCode():
             return replace(board, elements=tuple(_edit_element(one, action) for one in board.elements))
         case Draw() if len(board.elements) < MAX_ELEMENTS:
             return Board(open=True, elements=(*board.elements, _create_element(action, board, participant)))
-        case _:  # what is done with a slide
+        case _:  # slide actions, or the board is full
             return board
 
 
 def replay_actions(actions: Iterable[RecordedAction], board: Board = EMPTY_BOARD) -> Board:
-    """Do what a ledger says, one after the other, beginning with an empty board or with the one before."""
-    return reduce(lambda so_far, entry: apply_action(so_far, entry.action, entry.participant), actions, board)
+    """Apply actions in order, starting from `board`."""
+    return reduce(lambda state, entry: apply_action(state, entry.action, entry.participant), actions, board)
 
 
 def _create_element(drawing: DrawAction, board: Board, participant: str | None) -> Element:
@@ -118,16 +116,16 @@ def _with_element_id(drawing: DrawAction, board: Board) -> DrawAction:
 def _missing_element_problem(board: Board, id: str) -> str | None:
     if board.find_element(id):
         return None
-    there = ", ".join(element.id for element in board.elements) or "nothing"
-    return f"There is no element {id} on the whiteboard; there is {there}."
+    existing = ", ".join(element.id for element in board.elements) or "nothing"
+    return f"There is no element {id} on the whiteboard; there is {existing}."
 
 
 def _edit_code_problem(board: Board, edit: EditCode) -> str | None:
     element = board.find_element(edit.element_id)
     if element is None or not isinstance(element.drawing, DrawCode):
-        return f"{edit.element_id} is no code. Delete it and draw it anew."
-    why = find_edit_problem(element.listing, edit)
-    return f"{edit.element_id} {why}" if why else None
+        return f"{edit.element_id} is not a code element. Delete it and draw it again."
+    problem = find_edit_problem(element.listing, edit)
+    return f"{edit.element_id} {problem}" if problem else None
 
 
 def _edit_element(element: Element, edit: EditCode) -> Element:
@@ -151,11 +149,16 @@ def _unused_element_id(preferred: str, used_ids: Iterable[str]) -> str:
     return next(id for id in suffixed if id not in used_ids)
 
 
-BOARD_EVENT_TYPES = (TurnStarted, ActionTaken, TextRetracted, TurnEnded)  # all that tells what was drawn
+BOARD_EVENT_TYPES = (
+    TurnStarted,
+    ActionTaken,
+    TextRetracted,
+    TurnEnded,
+)  # event types that `board_actions` handles
 
 
 def board_actions(events: Iterable[Event]) -> list[RecordedAction]:
-    """List what was done in a run; a turn that began anew or failed has done nothing."""
+    """Return the valid actions of a run. A turn that restarts, is retracted or fails loses its actions."""
     done: list[tuple[TurnKey, RecordedAction]] = []
     for event in events:
         match event:

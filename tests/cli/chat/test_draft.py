@@ -4,8 +4,8 @@ import pytest
 from moot.cli.ask_options import AskOptions, build_run_plan
 from moot.cli.chat.draft import TableDraft, draft_from_plan
 from moot.server.schemas import DiscussionChange, DiscussionDraft
-from moot.types.debate import DebateOptions
 from moot.types.errors import UsageError
+from moot.types.modes import DebateOptions
 from moot.types.participants import make_participants
 
 TWO_PARTICIPANTS = TableDraft(participants=make_participants(("a/one", "b/two")), mode="consensus")
@@ -67,7 +67,7 @@ def test_table_draft_adapts_mode_to_participant_count() -> None:
 
 def test_without_participant_rejects_removing_last_participant() -> None:
     alone = TWO_PARTICIPANTS.without_participant(TWO_PARTICIPANTS.participants[0])
-    with pytest.raises(UsageError, match="Beta is the last one"):
+    with pytest.raises(UsageError, match="Beta is the only participant"):
         alone.without_participant(alone.participants[0])
 
 

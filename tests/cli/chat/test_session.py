@@ -102,21 +102,15 @@ def run_chat_on_terminal(
 
 
 def test_chat_runs_piped_lines_as_conversation(moot_with_database: MootCli) -> None:
-    typed = join_lines(
-        "What is a moot?", "@beta And you?", "/who", "/history", "/shout", "/quit", "never said"
-    )
+    typed = join_lines("What is a moot?", "@beta And you?", "/who", "/history", "/shout", "/quit", "never said")
     done = moot_with_database("chat", *TWO_MODELS, stdin=typed)
     assert done.returncode == 0, done
-    assert done.stdout.startswith(
-        "=== Alpha · scripted/echo ===\nWhat is a moot?\n\n=== Beta · scripted/steady ===\n"
-    )
+    assert done.stdout.startswith("=== Alpha · scripted/echo ===\nWhat is a moot?\n\n=== Beta · scripted/steady ===\n")
     assert "Alpha (scripted/echo), Beta (scripted/steady): parallel\n" in done.stdout
     assert "=== You to beta ===\nAnd you?\n\n=== Beta" in done.stdout
     assert "never said" not in done.stdout
     assert "moot: There is no /shout. Type /help for the commands.\n" in done.stderr
-    again = moot_with_database(
-        "chat", "--last", stdin=join_lines("/list", "/drop beta", "/new", "Another?", "/list")
-    )
+    again = moot_with_database("chat", "--last", stdin=join_lines("/list", "/drop beta", "/new", "Another?", "/list"))
     assert "=== You ===\nWhat is a moot?" in again.stdout
     assert "  1  " in again.stdout
     assert "  2  " in again.stdout
@@ -144,9 +138,7 @@ def test_chat_uses_default_model_from_settings(moot_with_database: MootCli) -> N
     ],
 )
 @WITH_SHARED_SERVER
-async def test_chat_rejects_invalid_arguments(
-    tool_server: ToolSetup, arguments: tuple[str, ...], words: str
-) -> None:
+async def test_chat_rejects_invalid_arguments(tool_server: ToolSetup, arguments: tuple[str, ...], words: str) -> None:
     assert words in usage_error_text(await asyncio.to_thread(tool_server.server.moot, "chat", *arguments))
 
 
@@ -180,8 +172,7 @@ def test_chat_shows_columns_and_first_ctrl_c_stops_second_quits(
         terminal.wait_for_text("Discussion dis_")
         shown = terminal.wait_for_text("completed")
         assert any(
-            "Alpha · scripted/steady" in line and "Beta · scripted/silence" in line
-            for line in shown.splitlines()
+            "Alpha · scripted/steady" in line and "Beta · scripted/silence" in line for line in shown.splitlines()
         )
         terminal.type_keys(CTRL_C)
         stopped = terminal.wait_for_text(PROMPT)
@@ -240,9 +231,7 @@ async def test_second_ctrl_c_quits_when_stop_request_hangs(tool_server: ToolSetu
 @WITH_SHARED_SERVER
 async def test_chat_continues_discussion_of_running_server(tool_server: ToolSetup) -> None:
     server = tool_server.server
-    opened = (
-        await server.post("/api/discussions", {"message": "Hm?", "participants": ["scripted/echo"]})
-    ).body
+    opened = (await server.post("/api/discussions", {"message": "Hm?", "participants": ["scripted/echo"]})).body
     await server.run_events(opened["run"]["id"])
     id = opened["discussion"]["id"]
     done = await asyncio.to_thread(server.moot, "chat", id, stdin=join_lines("And now?"))
@@ -339,9 +328,7 @@ def _write_and_close_stdin(process: MootProcess, data: bytes) -> None:
 
 async def _start_silent_run(server: MootServer) -> Any:
     """Open a discussion in which somebody is asked and says nothing."""
-    opened = (
-        await server.post("/api/discussions", {"message": "Hm?", "participants": ["scripted/silence"]})
-    ).body
+    opened = (await server.post("/api/discussions", {"message": "Hm?", "participants": ["scripted/silence"]})).body
     async with asyncio.timeout(TIMEOUT_SECONDS):
         while (await server.get(f"/api/runs/{opened['run']['id']}")).body["status"] != "running":
             await asyncio.sleep(POLL_SECONDS)

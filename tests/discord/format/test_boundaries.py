@@ -66,9 +66,7 @@ def test_ends_sentence_ignores_abbreviations_ellipses_and_list_numbers(text: str
         ("<@123456><@123456>", 12, 0, "<@123456>"),
     ],
 )
-def test_find_split_prefers_sentence_end_then_white_space(
-    text: str, limit: int, ahead: int, kept: str
-) -> None:
+def test_find_split_prefers_sentence_end_then_white_space(text: str, limit: int, ahead: int, kept: str) -> None:
     assert text[: find_split(text, limit, ahead)] == kept
 
 

@@ -63,9 +63,7 @@ def test_resolve_mentions_uses_id_for_duplicate_names() -> None:
     assert MENTIONS.resolve_mentions("@{Sam|12} and @{Sam|13}") == "<@12> and <@13>"
 
 
-@pytest.mark.parametrize(
-    "text", ["bob@example.org", "https://a.b/@Bob", "me @ home", "`@Bob`", "x `@{Bob|11}` y"]
-)
+@pytest.mark.parametrize("text", ["bob@example.org", "https://a.b/@Bob", "me @ home", "`@Bob`", "x `@{Bob|11}` y"])
 def test_resolve_mentions_keeps_addresses_and_code(text: str) -> None:
     assert MENTIONS.resolve_mentions(text) == text
 

@@ -20,18 +20,14 @@ CODE_LINE = "x" * 99 + "\n"
 
 def test_split_piece_keeps_short_piece_whole() -> None:
     assert split_piece(Prose("a")) == [MessagePart("a", "text")]
-    assert split_piece(CodeBlock("py", "a", leading_text="...")) == [
-        MessagePart("...\n```py\na\n```", "code")
-    ]
+    assert split_piece(CodeBlock("py", "a", leading_text="...")) == [MessagePart("...\n```py\na\n```", "code")]
     assert split_piece(MarkdownTable("| a |\n|---|\n")) == [MessagePart("| a |\n|---|\n", "table")]
 
 
 def test_split_piece_repeats_fence_and_language_of_code() -> None:
     parts = [part.text for part in split_piece(CodeBlock("python", (CODE_LINE * 60).rstrip()))]
     assert len(parts) == 4
-    assert all(
-        re.fullmatch(r"```python\n(x{99}\n)+```", part) and len(part) <= MAX_MESSAGE_CHARS for part in parts
-    )
+    assert all(re.fullmatch(r"```python\n(x{99}\n)+```", part) and len(part) <= MAX_MESSAGE_CHARS for part in parts)
     assert sum(part.count("\n") - 1 for part in parts) == 60
 
 

@@ -34,10 +34,7 @@ def make_delivery(style: DeliveryStyle, *random_values: float) -> StreamDelivery
 def test_whole_delivery_gathers_text_and_sends_table_alone() -> None:
     to = make_delivery(0)
     table = MarkdownTable("| a |\n|---|\n")
-    assert (
-        to.accept_pieces([Prose("One\n"), CodeBlock("py", "x"), Prose("\nTwo\n"), table, Prose("Three")])
-        == []
-    )
+    assert to.accept_pieces([Prose("One\n"), CodeBlock("py", "x"), Prose("\nTwo\n"), table, Prose("Three")]) == []
     assert to.flush_pieces([Prose(" **four")]) == [
         OutgoingMessage("One\n```py\nx\n```\nTwo"),
         OutgoingMessage("| a |\n|---|", "table"),
@@ -80,9 +77,7 @@ def test_typing_and_sentence_delivery_add_random_pauses_and_typing(degree: Deliv
         (100, "table", 1.0),
     ],
 )
-def test_typing_seconds_is_10_ms_per_character_within_bounds(
-    characters: int, kind: PartKind, seconds: float
-) -> None:
+def test_typing_seconds_is_10_ms_per_character_within_bounds(characters: int, kind: PartKind, seconds: float) -> None:
     assert typing_seconds(characters, kind) == pytest.approx(seconds)
 
 
@@ -90,9 +85,7 @@ def test_short_lines_are_gathered_after_max_single_messages() -> None:
     to = make_delivery(1)
     lines = [f"line {number}\n" for number in range(100)]
     sends = to.accept_pieces([Prose(line) for line in lines]) + to.flush_pieces([])
-    assert [send.text for send in sends[:MAX_SINGLE_MESSAGES]] == [
-        line.strip() for line in lines[:MAX_SINGLE_MESSAGES]
-    ]
+    assert [send.text for send in sends[:MAX_SINGLE_MESSAGES]] == [line.strip() for line in lines[:MAX_SINGLE_MESSAGES]]
     assert len(sends) == MAX_SINGLE_MESSAGES + 1
     assert sends[-1].text == "".join(lines[MAX_SINGLE_MESSAGES:]).strip()
     assert to.overflow_chars == 0
@@ -140,9 +133,7 @@ def test_paragraph_delivery_sends_one_message_per_paragraph() -> None:
 def test_typing_delivery_pauses_before_every_message_but_the_first() -> None:
     assert format_chunks([ANSWER], make_formatter(2)) == [
         OutgoingMessage("Hello, <@11>. It is easy; see https://Example.org/A."),
-        OutgoingMessage(
-            '```py\nprint("Hello, World")\n```', "code", pause_seconds=0.875, typing_seconds=0.9375
-        ),
+        OutgoingMessage('```py\nprint("Hello, World")\n```', "code", pause_seconds=0.875, typing_seconds=0.9375),
         OutgoingMessage("That is **all**", "text", pause_seconds=0.875, typing_seconds=0.75),
     ]
 
@@ -178,22 +169,16 @@ def test_overflow_chars_counts_text_beyond_max_messages() -> None:
     to = make_formatter(0)
     sends = format_chunks(["word " * 20_000], to)
     assert len(sends) == MAX_MESSAGES
-    assert to.overflow_chars == 100_000 - 100 - sum(
-        len(send.text) for send in sends
-    )  # but for spaces where it was cut
+    assert to.overflow_chars == 100_000 - 100 - sum(len(send.text) for send in sends)  # but for spaces where it was cut
 
 
 @given(cut=chunked_answers(), degree=delivery_styles)
 def test_messages_do_not_depend_on_chunks(cut: tuple[str, list[str]], degree: DeliveryStyle) -> None:
     text, chunks = cut
     whole = format_chunks([text], make_formatter(degree, prefill="Hello there. b.", block_impersonation=True))
+    assert format_chunks(chunks, make_formatter(degree, prefill="Hello there. b.", block_impersonation=True)) == whole
     assert (
-        format_chunks(chunks, make_formatter(degree, prefill="Hello there. b.", block_impersonation=True))
-        == whole
-    )
-    assert (
-        format_chunks(list(text), make_formatter(degree, prefill="Hello there. b.", block_impersonation=True))
-        == whole
+        format_chunks(list(text), make_formatter(degree, prefill="Hello there. b.", block_impersonation=True)) == whole
     )
 
 

@@ -23,11 +23,10 @@ from moot.prompts.parts import Attachment
 from moot.prompts.tokens import TOKENS_PER_FILE
 from moot.providers.scripted.scripts import Script
 from moot.types.billing import Charge
-from moot.types.debate import DebateOptions
 from moot.types.discussions import Message
 from moot.types.model_info import ModelLimits
-from moot.types.modes import AdvisorOptions, DirectedOptions, LessonRole
-from moot.types.participants import make_participants
+from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions
+from moot.types.participants import LessonRole, make_participants
 from moot.types.requests import File, ModelRequest
 from moot.types.run_plan import RunPlan
 from tests.support.table_harness import QUESTION, TableHarness
@@ -51,9 +50,7 @@ DEFAULT_SCRIPT = Script(answer="x" * ANSWER_TOKENS * 4, chunk=ANSWER_TOKENS * 4)
 @st.composite
 def random_plans(draw: st.DrawFn) -> RunPlan:
     roles = st.sampled_from([*get_args(LessonRole), None])
-    table = tuple(
-        replace(who, role=draw(roles)) for who in make_participants(("usual",) * draw(st.integers(1, 5)))
-    )
+    table = tuple(replace(who, role=draw(roles)) for who in make_participants(("usual",) * draw(st.integers(1, 5))))
     names = [who.id for who in table]
     some = st.lists(st.sampled_from(names), min_size=1, unique=True).map(tuple)
     return RunPlan(
@@ -90,9 +87,7 @@ def count_inputs(requests: Sequence[ModelRequest]) -> Counter[int]:
 
 @given(plan=random_plans(), earlier=st.sampled_from([(), EARLIER_MESSAGES]))
 @example(
-    plan=RunPlan(
-        mode="debate", participants=make_participants(("usual",) * 4), debate=DebateOptions(gate=True)
-    ),
+    plan=RunPlan(mode="debate", participants=make_participants(("usual",) * 4), debate=DebateOptions(gate=True)),
     earlier=(),
 )
 async def test_dry_run_simulates_the_same_calls_as_a_run_in_which_all_answer(
@@ -141,9 +136,7 @@ def test_simulate_calls_estimates_report_rows_per_participant_and_short_verdicts
 
 def test_simulate_calls_attributes_votes_to_voters_and_analyses_to_nobody() -> None:
     calls = simulate_calls(debate_plan(gate=True), QUESTION, ())
-    whose = [
-        (call.purpose, call.participant) for call in calls if call.purpose not in {"answer", "synthesis"}
-    ]
+    whose = [(call.purpose, call.participant) for call in calls if call.purpose not in {"answer", "synthesis"}]
     assert whose == [
         ("gate", None),
         ("summary", None),
@@ -173,13 +166,10 @@ def test_simulate_calls_counts_files_only_for_participants_who_see_the_message()
 
 def test_simulate_calls_counts_files_in_every_turn_but_not_in_analyses() -> None:
     plain, full = (
-        simulate_calls(debate_plan(), QUESTION, (), attached)
-        for attached in ({}, {QUESTION.id: (ATTACHED_FILE,)})
+        simulate_calls(debate_plan(), QUESTION, (), attached) for attached in ({}, {QUESTION.id: (ATTACHED_FILE,)})
     )
     more = Counter(new.input - old.input for new, old in zip(full, plain, strict=True))
-    assert more == {TOKENS_PER_FILE: 7, 0: 5}, (
-        "six answers and a synthesis; minutes and ballots are of the answers"
-    )
+    assert more == {TOKENS_PER_FILE: 7, 0: 5}, "six answers and a synthesis; minutes and ballots are of the answers"
 
 
 @pytest.mark.parametrize(
@@ -215,7 +205,5 @@ def test_simulate_calls_keeps_advisor_prompts_within_their_budget() -> None:
 
 def test_simulate_calls_counts_only_active_advisors() -> None:
     seats = tuple(replace(who, active=who.id == "beta") for who in make_participants(("a/one",) * 3))
-    plan = RunPlan(
-        mode="advisors", participants=seats, advisors=AdvisorOptions(cross_talk=True, synthesis=True)
-    )
+    plan = RunPlan(mode="advisors", participants=seats, advisors=AdvisorOptions(cross_talk=True, synthesis=True))
     assert [call.participant for call in simulate_calls(plan, QUESTION, ())] == ["beta"]

@@ -11,9 +11,8 @@ from moot.prompts.builder import build_system_prompt
 from moot.prompts.parts import Attachment
 from moot.prompts.tokens import TOKENS_PER_FILE, estimate_tokens
 from moot.types.chunks import Usage
-from moot.types.debate import DebateOptions
 from moot.types.discussions import Message
-from moot.types.modes import DirectedOptions
+from moot.types.modes import DebateOptions, DirectedOptions
 from moot.types.participants import Participant, make_participants
 from moot.types.primitives import new_id
 from moot.types.requests import File
@@ -89,9 +88,7 @@ def test_forecast_counts_earlier_answers_as_input_of_later_turns(plan: RunPlan, 
 
 
 def test_forecast_input_grows_with_every_round() -> None:
-    read = [
-        forecast_plan(make_plan("consensus", "a/one", "b/two", rounds=rounds)).input for rounds in (1, 2, 3)
-    ]
+    read = [forecast_plan(make_plan("consensus", "a/one", "b/two", rounds=rounds)).input for rounds in (1, 2, 3)]
     first, second, third = (new - old for old, new in zip([0, *read], read, strict=False))
     assert second - first >= 4 * ANSWER_TOKENS, "both read the two answers of the round before"
     assert third - second >= 4 * ANSWER_TOKENS
@@ -188,9 +185,7 @@ def test_forecast_excludes_and_names_models_with_unknown_price() -> None:
     def priced(model: str, _: Usage) -> float | None:
         return None if model == "b/two" else 0.5
 
-    found = forecast_cost(
-        make_plan("consensus", "a/one", "b/two", "b/two"), make_message(QUESTION_TEXT), (), priced
-    )
+    found = forecast_cost(make_plan("consensus", "a/one", "b/two", "b/two"), make_message(QUESTION_TEXT), (), priced)
     assert (found.cost, found.unknown) == (1.0, ("b/two",))
     assert [line.cost for line in found.lines] == [1.0, None, None]
 

@@ -42,9 +42,7 @@ async def next_changes(stream: ChangeStream) -> list[DiscussionEvent]:
     return [msgspec.json.decode(frame[6:], type=DiscussionEvent) for frame in frames]
 
 
-async def test_stream_frames_starts_with_current_activity(
-    database: Database, changes: DiscussionChanges
-) -> None:
+async def test_stream_frames_starts_with_current_activity(database: Database, changes: DiscussionChanges) -> None:
     run = await create_run(database, await create_discussion(database))
     await create_run(database, await create_discussion(database, BERT), owner=BERT)
     async with aclosing(changes.stream_frames(ANNA)) as following:
@@ -52,9 +50,7 @@ async def test_stream_frames_starts_with_current_activity(
 
 
 @ON_BOTH_DATABASES
-async def test_stream_frames_sends_each_changed_discussion(
-    database: Database, changes: DiscussionChanges
-) -> None:
+async def test_stream_frames_sends_each_changed_discussion(database: Database, changes: DiscussionChanges) -> None:
     first, second = await create_discussion(database), await create_discussion(database)
     run = await create_run(database, second)
     async with aclosing(changes.stream_frames(ANNA)) as following:
@@ -114,9 +110,7 @@ async def test_stream_frames_sends_id_of_deleted_discussion(changes: DiscussionC
 
 
 @ON_BOTH_DATABASES
-async def test_stream_frames_hides_changes_of_other_tenants(
-    database: Database, changes: DiscussionChanges
-) -> None:
+async def test_stream_frames_hides_changes_of_other_tenants(database: Database, changes: DiscussionChanges) -> None:
     mine, theirs = await create_discussion(database, ANNA), await create_discussion(database, BERT)
     async with aclosing(changes.stream_frames(ANNA)) as anna, aclosing(changes.stream_frames(BERT)) as bert:
         await next_changes(anna)

@@ -124,9 +124,7 @@ Step = st.one_of(
 )
 
 
-@given(
-    steps=st.lists(Step, max_size=40), slowness=st.integers(0, 4), end=st.sampled_from(["here", "elsewhere"])
-)
+@given(steps=st.lists(Step, max_size=40), slowness=st.integers(0, 4), end=st.sampled_from(["here", "elsewhere"]))
 async def test_subscribers_receive_all_events_after_their_cursor_once_and_in_order(
     steps: list[tuple[str, int]], slowness: int, end: str
 ) -> None:

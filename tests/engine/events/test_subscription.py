@@ -73,9 +73,7 @@ class SubscriptionReader:
     def has_received(self, **ranges: tuple[int, int]) -> bool:
         """Tell whether what came of each run is what lies after one number up to another."""
         assert not self.task.done(), self.task
-        return self.received_seqs == {
-            id: list(range(after + 1, last + 1)) for id, (after, last) in ranges.items()
-        }
+        return self.received_seqs == {id: list(range(after + 1, last + 1)) for id, (after, last) in ranges.items()}
 
     async def close_subscription(self) -> None:
         self.task.cancel()
@@ -174,9 +172,7 @@ class MemoryDiscussion:
         self.event_log.live_runs.discard(id)
         self.notify_change()
 
-    def open_reader(
-        self, progress: Mapping[str, RunProgress], after: Mapping[str, int] = {}
-    ) -> SubscriptionReader:
+    def open_reader(self, progress: Mapping[str, RunProgress], after: Mapping[str, int] = {}) -> SubscriptionReader:
         following = DiscussionSubscription(
             self.changes,
             self.event_log,

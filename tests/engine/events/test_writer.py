@@ -222,9 +222,7 @@ async def test_append_events_coalesces_pending_deltas_per_turn_and_kind(
     await run.append_events(
         [text_delta("a"), text_delta("b"), text_delta("x", "beta"), text_delta("c"), thought_delta("hm")]
     )
-    await run.append_events(
-        [text_delta("y", "beta"), thought_delta("m"), text_delta("d"), text_delta("e", round=1)]
-    )
+    await run.append_events([text_delta("y", "beta"), thought_delta("m"), text_delta("d"), text_delta("e", round=1)])
     await writer_harness.event_writer.flush_events()
     kept = [strip_numbering(event) for event in await writer_harness.read_events(run.lease.run)]
     assert kept == [
@@ -276,9 +274,7 @@ async def test_first_delta_of_turn_is_written_at_once_and_later_ones_are_batched
     ]
 
 
-async def test_write_gap_stays_bounded_after_long_pause(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_write_gap_stays_bounded_after_long_pause(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 10**9, 3600))
     monkeypatch.setattr("moot.engine.events.writer.time.perf_counter", lambda: next(clock))
     async with running_writer(database) as desk:
@@ -295,17 +291,13 @@ async def test_commit_stores_turn_with_its_number_and_event(writer_harness: Writ
     turns = [make_answer(run.lease, "Round.", participant=who) for who in ("alpha", "beta", "gamma")]
     for turn in turns:
         await run.append_events([text_delta("Round.", turn.participant or "")])
-    numbers = await asyncio.gather(
-        *(run.commit(turn_ended("Round.", turn.participant or ""), turn) for turn in turns)
-    )
+    numbers = await asyncio.gather(*(run.commit(turn_ended("Round.", turn.participant or ""), turn) for turn in turns))
     said = await Discussions(writer_harness.database).list_messages(run.lease.discussion)
     assert said == tuple(replace(turn, number=n) for turn, n in zip(turns, numbers, strict=True))
     assert numbers == sorted(numbers)
     kept = [strip_numbering(event) for event in await writer_harness.read_events(run.lease.run)]
     assert kept[3:] == [turn_ended("Round.", who) for who in ("alpha", "beta", "gamma")]
-    turns_kept = [
-        entry.records for batch in writer_harness.events.batches for entry in batch if entry.records
-    ]
+    turns_kept = [entry.records for batch in writer_harness.events.batches for entry in batch if entry.records]
     assert [len(one.messages) for one in turns_kept] == [3]
 
 
@@ -314,9 +306,7 @@ async def test_cancelled_commit_does_not_disturb_others(writer_harness: WriterHa
     run = await writer_harness.open_run()
     writer_harness.events.is_available.clear()
     impatient = asyncio.create_task(run.commit(turn_ended(), make_answer(run.lease)))
-    other = asyncio.create_task(
-        run.commit(turn_ended(participant="beta"), make_answer(run.lease, participant="beta"))
-    )
+    other = asyncio.create_task(run.commit(turn_ended(participant="beta"), make_answer(run.lease, participant="beta")))
     await asyncio.sleep(0.01)
     impatient.cancel()
     await asyncio.gather(impatient, return_exceptions=True)
@@ -352,9 +342,7 @@ async def test_fenced_writer_writes_nothing_and_is_notified(
     await other.append_events([text_delta("mine")])
     await wait_until(lambda: bool(writer_harness.fenced_runs))
     assert set(writer_harness.fenced_runs) == {frozenset({old.lease.run})}
-    assert [strip_numbering(event) for event in await writer_harness.read_events(old.lease.run)] == [
-        turn_started()
-    ]
+    assert [strip_numbering(event) for event in await writer_harness.read_events(old.lease.run)] == [turn_started()]
     assert [strip_numbering(event) for event in await writer_harness.read_events(other.lease.run)] == [
         text_delta("mine")
     ]
@@ -465,9 +453,7 @@ async def test_append_events_blocks_when_too_many_events_are_pending(
     await writer_harness.event_writer.flush_events()
     for run in runs:
         rounds = [
-            event.round
-            for event in await writer_harness.read_events(run.lease.run)
-            if isinstance(event, StageStarted)
+            event.round for event in await writer_harness.read_events(run.lease.run) if isinstance(event, StageStarted)
         ]
         assert rounds == list(range(each))
 

@@ -48,9 +48,7 @@ def create_debate(script: Script | None = None, **more: object) -> TableHarness:
 
 
 async def run_analysis(harness: TableHarness, purpose: CallPurpose) -> AnalysisResult | None:
-    return await harness.table.run_analysis(
-        purpose, harness.table.plan.participants[0], TASK_BUILDERS[purpose]
-    )
+    return await harness.table.run_analysis(purpose, harness.table.plan.participants[0], TASK_BUILDERS[purpose])
 
 
 @pytest.mark.parametrize(
@@ -104,9 +102,7 @@ async def test_unusable_answer_is_requested_again_with_reason_then_reported() ->
     assert charge.usage.output == 2 * -(-len("I would rather not.") // 4), "both are paid"
 
 
-@pytest.mark.parametrize(
-    ("purpose", "words"), [("gate", "agreement check"), ("ranking", "vote")]
-)
+@pytest.mark.parametrize(("purpose", "words"), [("gate", "agreement check"), ("ranking", "vote")])
 async def test_missing_analysis_is_named_in_notice(purpose: CallPurpose, words: str) -> None:
     table = create_debate(Script(answer="I would rather not."))
     assert await run_analysis(table, purpose) is None

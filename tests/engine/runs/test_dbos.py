@@ -17,9 +17,7 @@ from moot.types.errors import DatabaseUnavailable
 from tests.support.databases import open_migrated_database
 from tests.support.runs import OTHER_WORKER, WORKER, prepare_leased_run
 
-INSERT_WORKFLOW = (
-    "INSERT INTO dbos.workflow_status (workflow_uuid, status, executor_id) VALUES (:id, :status, :worker)"
-)
+INSERT_WORKFLOW = "INSERT INTO dbos.workflow_status (workflow_uuid, status, executor_id) VALUES (:id, :status, :worker)"
 
 
 @pytest.fixture
@@ -79,9 +77,7 @@ async def test_run_step_returns_result_of_its_body(sqlite_database: Database) ->
 
 
 async def test_prepare_dbos_database_replaces_file_that_is_not_a_database(sqlite_database: Database) -> None:
-    books.dbos_file_path(sqlite_database).write_bytes(
-        b"not a database, but long enough to be taken for one" * 20
-    )
+    books.dbos_file_path(sqlite_database).write_bytes(b"not a database, but long enough to be taken for one" * 20)
     await books.prepare_dbos_database(dbos, sqlite_database)
     assert "operation_outputs" in table_names(books.dbos_file_path(sqlite_database))
 

@@ -128,9 +128,7 @@ def make_ephemeral_run(
     provider = provider or RecordingProvider({})
     participants = make_participants(scripts)
     chains = {who.id: (ResolvedModel(who.model, provider, who.model, KeyRing(())),) for who in participants}
-    plan = RunPlan(
-        mode="parallel" if len(scripts) > 1 else "single", participants=participants, introduced=False
-    )
+    plan = RunPlan(mode="parallel" if len(scripts) > 1 else "single", participants=participants, introduced=False)
     return EphemeralRun(plan=plan, question=user_message("Why?"), chains=chains, earlier=earlier)
 
 
@@ -142,9 +140,7 @@ async def wait_until_finished(ephemeral_runs: EphemeralRuns) -> None:
 
 async def test_stream_sends_events_as_they_come_and_records_charges_per_turn() -> None:
     sittings, till = EphemeralRuns(MODEL_CALLER), FakeBudgetGuard()
-    heard: list[Event] = [
-        e async for some in sittings.stream(make_ephemeral_run("echo", "echo"), till) for e in some
-    ]
+    heard: list[Event] = [e async for some in sittings.stream(make_ephemeral_run("echo", "echo"), till) for e in some]
     assert isinstance(heard[-1], RunEnded)
     assert [event.seq for event in heard] == list(range(1, len(heard) + 1))
     assert [charge.purpose for charge in till.charges] == ["answer", "answer"]
@@ -165,9 +161,7 @@ async def test_stream_includes_earlier_messages_in_prompt() -> None:
             number=2,
         ),
     )
-    async for _ in EphemeralRuns(MODEL_CALLER).stream(
-        make_ephemeral_run("echo", provider=provider, earlier=said)
-    ):
+    async for _ in EphemeralRuns(MODEL_CALLER).stream(make_ephemeral_run("echo", provider=provider, earlier=said)):
         pass
     (asked,) = provider.requests
     assert asked.messages == (user_message("One?"), assistant_message("Yes."), user_message("Why?"))

@@ -92,9 +92,7 @@ async def test_run_fails_after_max_executions(run_harness: RunHarness) -> None:
     run_harness.run_manager.start_run(run.id)
     assert await run_harness.wait_for_end(run) == "failed"
     assert await run_harness.read_answers(run) == [("partial", "Half a")]
-    assert "gave_up" in [
-        event.kind for event in await run_harness.read_events(run) if isinstance(event, Notice)
-    ]
+    assert "gave_up" in [event.kind for event in await run_harness.read_events(run) if isinstance(event, Notice)]
 
 
 async def test_internal_error_fails_run_with_notice(run_harness: RunHarness) -> None:
@@ -106,9 +104,7 @@ async def test_internal_error_fails_run_with_notice(run_harness: RunHarness) -> 
     assert "mistake in Moot" in notice.message
 
 
-async def test_internal_error_leaves_no_turn_open(
-    run_harness: RunHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_internal_error_leaves_no_turn_open(run_harness: RunHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
@@ -163,9 +159,7 @@ async def test_participants_receive_files_of_visible_messages(run_harness: RunHa
         await connection.execute(named.values(files=(notes.id, cat.id)))
     run_harness.run_manager.start_run(run.id)
     assert await run_harness.wait_for_end(run) == "completed"
-    assert await run_harness.read_answers(run) == [
-        ("completed", "notes.txt:\n```\nTables have no head.\n```\n\nWhy?")
-    ]
+    assert await run_harness.read_answers(run) == [("completed", "notes.txt:\n```\nTables have no head.\n```\n\nWhy?")]
     (asked,) = run_harness.provider.requests[-1].messages
     assert asked.parts[1] == File("cat.png", "image/png", b"\x89PNG")
 

@@ -138,9 +138,7 @@ async def test_first_participant_answers_plainly_when_no_advisor_is_active() -> 
     plan = RunPlan(mode="advisors", participants=(who,), personas={"alpha": "You are a carpenter."})
     chains = {"alpha": (ResolvedModel("any", provider, "any", KeyRing(())),)}
     events: list[Event] = []
-    await run_inline(
-        plan, user_message("Two and two?"), chains, RunLog(events.extend), ModelCaller(), StopSignal()
-    )
+    await run_inline(plan, user_message("Two and two?"), chains, RunLog(events.extend), ModelCaller(), StopSignal())
     assert turn_statuses(events) == {"alpha": "completed"}
     (asked,) = provider.requests
     assert (asked.system, asked.messages) == ("", (user_message("Two and two?"),))
@@ -148,9 +146,7 @@ async def test_first_participant_answers_plainly_when_no_advisor_is_active() -> 
 
 async def test_advisor_prompt_has_time_of_question_and_fits_context_window() -> None:
     provider = SmallContextProvider({})
-    await run_question(
-        "echo", mode="advisors", provider=provider, message=build_question("What now?", "word " * 9000)
-    )
+    await run_question("echo", mode="advisors", provider=provider, message=build_question("What now?", "word " * 9000))
     (asked,) = provider.requests
     (words,) = [part.text for part in asked.messages[-1].parts if isinstance(part, Text)][-1:]
     assert re.fullmatch(r"\[20\d\d-\d\d-\d\d \d\d:\d\d\] What now\?", words)

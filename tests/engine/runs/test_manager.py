@@ -197,9 +197,7 @@ async def drop_connections(database: Database) -> None:
     """End all connections to a database of Postgres, as its restart does."""
     admin: Any = await asyncpg.connect(postgres_server_url())
     name = urlsplit(database.url).path.removeprefix("/")
-    ended = await admin.fetch(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name
-    )
+    ended = await admin.fetch("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name)
     assert len(ended) > 1
     await admin.close()
 
@@ -222,6 +220,4 @@ def spy_on(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list[obje
     return calls
 
 
-ABANDON_WORKFLOW = (
-    "UPDATE dbos.workflow_status SET status = 'PENDING', executor_id = 'gone' WHERE workflow_uuid = :run"
-)
+ABANDON_WORKFLOW = "UPDATE dbos.workflow_status SET status = 'PENDING', executor_id = 'gone' WHERE workflow_uuid = :run"

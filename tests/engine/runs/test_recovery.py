@@ -110,9 +110,7 @@ def test_find_interrupted_turns_keeps_actions_and_text_in_order() -> None:
 
 
 def test_interrupted_turn_with_only_actions_is_partial() -> None:
-    (left,) = find_interrupted_turns(
-        [turn_started(ALPHA), action_performed(ALPHA, OpenWhiteboard())]
-    ).values()
+    (left,) = find_interrupted_turns([turn_started(ALPHA), action_performed(ALPHA, OpenWhiteboard())]).values()
     assert (left.turn_end_event(None).status, left.turn_end_event(None).message.text) == ("partial", "")
 
 

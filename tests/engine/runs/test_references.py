@@ -127,16 +127,10 @@ async def test_prompt_replay_uses_original_summary_after_it_was_renewed(run_harn
     run_harness.provider._scripts.by_name["sage"] = msgspec.structs.replace(SAGE_SCRIPT, when=others)
     await add_messages(run_harness, about, 1)
     second = await execute_referring_run(run_harness, f'As in @"{title}".')
-    assert "Square tables won." in (await run_harness.read_answers(second))[0][1], (
-        "two of three are not enough"
-    )
-    (answer,) = [
-        m for m in await Discussions(run_harness.database).list_messages(run.discussion) if m.participant
-    ]
+    assert "Square tables won." in (await run_harness.read_answers(second))[0][1], "two of three are not enough"
+    (answer,) = [m for m in await Discussions(run_harness.database).list_messages(run.discussion) if m.participant]
     request = (await PromptReplay(run_harness.database).replay_prompt(ANNA, answer)).build_request()
-    assert any(
-        "Round tables won." in part.text for part in request.messages[0].parts if isinstance(part, Text)
-    )
+    assert any("Round tables won." in part.text for part in request.messages[0].parts if isinstance(part, Text))
     async with run_harness.database.read() as connection:
         kept = select(func.count()).where(recaps.c.discussion == about.id)
         assert (await connection.execute(kept)).scalar_one() == 2
@@ -208,9 +202,7 @@ async def test_references_are_limited_to_five(run_harness: RunHarness) -> None:
 async def test_run_continues_without_summary_when_summary_fails(run_harness: RunHarness) -> None:
     title = unique_title()
     await create_discussion(run_harness.database, ANNA, "Round?", title=title)
-    run = await execute_referring_run(
-        run_harness, f'@"{title}"', model="scripted/echo"
-    )  # which answers in no form
+    run = await execute_referring_run(run_harness, f'@"{title}"', model="scripted/echo")  # which answers in no form
     assert await run_harness.read_answers(run) == [("completed", f'@"{title}"')]
     (missing,) = await notice_messages(run_harness, run, "missing")
     assert title in missing
@@ -272,9 +264,7 @@ async def test_summary_stored_before_crash_is_not_charged_again(run_harness: Run
 
 async def test_summary_excludes_private_messages(run_harness: RunHarness) -> None:
     title = unique_title()
-    about = await create_discussion(
-        run_harness.database, ANNA, "Round?", "Round.", "Alpha, between us?", title=title
-    )
+    about = await create_discussion(run_harness.database, ANNA, "Round?", "Round.", "Alpha, between us?", title=title)
     async with run_harness.database.write() as connection:
         mine = (messages.c.discussion == about.id, messages.c.content == "Alpha, between us?")
         await connection.execute(update(messages).where(*mine).values(audience=("alpha",)))
@@ -309,7 +299,4 @@ async def test_concurrent_runs_share_one_summary(run_harness: RunHarness) -> Non
     await run_harness.wait_for_end(first)
     await run_harness.wait_for_end(second)
     assert len(summary_inputs(run_harness)) == 1
-    assert (
-        await count_summary_charges(run_harness, first) + await count_summary_charges(run_harness, second)
-        == 1
-    )
+    assert await count_summary_charges(run_harness, first) + await count_summary_charges(run_harness, second) == 1

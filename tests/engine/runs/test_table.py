@@ -14,7 +14,6 @@ from moot.providers.provider import ChunkStream
 from moot.providers.scripted.scripts import Script
 from moot.streaming.cancellation import StopSignal
 from moot.types.chunks import Text, Usage
-from moot.types.debate import DebateOptions
 from moot.types.discussions import Message
 from moot.types.errors import DatabaseUnavailable, MissingKey
 from moot.types.events import (
@@ -33,7 +32,7 @@ from moot.types.events import (
     TurnStarted,
     TurnStatus,
 )
-from moot.types.modes import AdvisorOptions
+from moot.types.modes import AdvisorOptions, DebateOptions
 from moot.types.requests import ModelRequest
 from tests.support import debate_scripts
 from tests.support.table_harness import QUESTION, RecordingProvider, TableHarness
@@ -107,9 +106,7 @@ class TestModes:
         await table.table.run_mode()
         partial = table.answers[0]
         assert (partial.status, partial.content) == ("partial", "A table has no head when")
-        assert table.sent_messages[-1] == [
-            ("user", "Why?", f"Alpha said, and was cut off:\n\n{partial.content}")
-        ]
+        assert table.sent_messages[-1] == [("user", "Why?", f"Alpha said, and was cut off:\n\n{partial.content}")]
 
     async def test_each_round_starts_with_stage_started_event(self) -> None:
         table = create_table("consensus", "yes", "no")
@@ -159,9 +156,7 @@ class TestStoredTurns:
         assert answer.created_at > 0
 
     async def test_stored_turn_is_not_called_again(self) -> None:
-        table = create_table(
-            "consensus", "yes", "no", said=[QUESTION, stored_turn("alpha", "Kept.")], rounds=1
-        )
+        table = create_table("consensus", "yes", "no", said=[QUESTION, stored_turn("alpha", "Kept.")], rounds=1)
         assert await table.table.run_mode() == "completed"
         assert table.sent_messages == [[("user", "Why?", "Alpha said:\n\nKept.")]]
         assert table.answer_lines == ["0/alpha completed: Kept.", "0/beta completed: Not at all."]
@@ -182,9 +177,7 @@ class TestStoredTurns:
         assert "Alpha said:\n\nKept 1." in table.sent_messages[0][-1]
 
     @pytest.mark.parametrize("other", [{"run": "run_0"}, {"round": 1}, {"stage": "answer"}])
-    async def test_stored_turn_counts_only_for_same_run_stage_and_round(
-        self, other: dict[str, object]
-    ) -> None:
+    async def test_stored_turn_counts_only_for_same_run_stage_and_round(self, other: dict[str, object]) -> None:
         said = [QUESTION, replace(stored_turn("alpha", "Kept."), **other)]
         table = create_table("consensus", "yes", said=said, rounds=1)
         await table.table.run_mode()
@@ -372,9 +365,7 @@ class TestRunStatus:
             (["failed", "stopped"], "stopped"),
         ],
     )
-    def test_run_status_is_failed_or_stopped_when_no_turn_completed(
-        self, turns: list[TurnStatus], status: str
-    ) -> None:
+    def test_run_status_is_failed_or_stopped_when_no_turn_completed(self, turns: list[TurnStatus], status: str) -> None:
         assert status_after_stop(turns) == status
 
 
@@ -411,9 +402,7 @@ class StuckProvider(RecordingProvider):
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         async for chunks in super().stream_chunks(request, key):
             yield chunks
-            while request.model == "stuck" and debate_scripts.SECOND_ANSWER_PROMPT in str(
-                request.messages[-1]
-            ):
+            while request.model == "stuck" and debate_scripts.SECOND_ANSWER_PROMPT in str(request.messages[-1]):
                 await asyncio.sleep(0.002)
                 yield [Text("On and on. ")]
 
@@ -441,9 +430,7 @@ def notice_texts(harness: TableHarness) -> list[tuple[str, str]]:
 
 
 def turn_statuses(harness: TableHarness, stage: str) -> dict[str | None, str]:
-    return {
-        m.participant: m.status for m in harness.transcript.messages if m.stage == stage and m.participant
-    }
+    return {m.participant: m.status for m in harness.transcript.messages if m.stage == stage and m.participant}
 
 
 class TestQuorumAndDeadline:
@@ -501,17 +488,13 @@ class TestMaxCost:
         )
 
     async def test_run_stops_when_max_cost_is_spent(self) -> None:
-        table = TableHarness(
-            "continue", "yes", "no", provider=PricedProvider(DEBATE_SCRIPTS), turns=6, cap=3.0
-        )
+        table = TableHarness("continue", "yes", "no", provider=PricedProvider(DEBATE_SCRIPTS), turns=6, cap=3.0)
         assert await table.table.run_mode() == "stopped"
         assert len(table.provider.requests) == 3
         assert notice_texts(table) == [("cap", "The run has cost $3.00 and its cap is $3.00. It ends here.")]
 
     async def test_run_takes_one_more_turn_when_max_cost_is_one_cent_higher(self) -> None:
-        table = TableHarness(
-            "continue", "yes", "no", provider=PricedProvider(DEBATE_SCRIPTS), turns=6, cap=3.01
-        )
+        table = TableHarness("continue", "yes", "no", provider=PricedProvider(DEBATE_SCRIPTS), turns=6, cap=3.01)
         await table.table.run_mode()
         assert len(table.provider.requests) == 4
 
@@ -536,17 +519,13 @@ class TestMaxCost:
         assert {lane.status for lane in table.transcript.lanes.values()} == {"complete"}
 
     async def test_ranking_is_skipped_before_claims(self) -> None:
-        table = self.create_priced_debate(
-            9.0
-        )  # the debate is had; spent 6; a ledger is 1 + 1 more, a ranking 3 + 1
+        table = self.create_priced_debate(9.0)  # the debate is had; spent 6; a ledger is 1 + 1 more, a ranking 3 + 1
         assert await table.table.run_mode() == "completed"
         assert [words.partition(" is ")[0] for _, words in notice_texts(table)] == ["The ranking"]
         assert {one.purpose for one in table.transcript.charges} >= {"ledger", "summary", "synthesis"}
 
     async def test_claims_are_skipped_but_synthesis_is_not(self) -> None:
-        table = self.create_priced_debate(
-            3.5, "yes", "no"
-        )  # spent 2: no debate, and no ledger for 1 + 1 more
+        table = self.create_priced_debate(3.5, "yes", "no")  # spent 2: no debate, and no ledger for 1 + 1 more
         assert await table.table.run_mode() == "completed"
         assert [words.partition(" is ")[0] for _, words in notice_texts(table)] == [
             "The debate",
@@ -580,9 +559,7 @@ class TestReplay:
         kept = [m for m in first.transcript.messages if (m.participant, m.stage) != ("beta", "debate")]
         kept = [m for m in kept if m.stage != "synthesis"]
         again = create_debate("yes", "no", "perhaps", said=kept)
-        again.recorded_results = {
-            name: came for name, came in first.step_results.items() if name == "initial/0"
-        }
+        again.recorded_results = {name: came for name, came in first.step_results.items() if name == "initial/0"}
         assert await again.table.run_mode() == "completed"
         answers = [one.participant for one in again.transcript.charges if one.purpose == "answer"]
         assert answers == ["beta"]
@@ -603,22 +580,15 @@ class TestReplay:
         await first.table.run_mode()
         left = [one for one in first.transcript.messages if not is_cut(one)]
         again = create_debate("yes", "no", "perhaps", said=left)
-        again.transcript.analysis_results += [
-            one for one in first.transcript.analysis_results if not is_cut(one)
-        ]
-        again.recorded_results = {
-            name: came for name, came in first.step_results.items() if name != "together/1"
-        }
+        again.transcript.analysis_results += [one for one in first.transcript.analysis_results if not is_cut(one)]
+        again.recorded_results = {name: came for name, came in first.step_results.items() if name != "together/1"}
         assert await again.table.run_mode() == "completed"
         assert [(one.purpose, one.participant) for one in again.transcript.charges] == [(purpose, who)]
         assert len(again.sent_messages) == 1
         assert turn_statuses(again, "synthesis") == {"alpha": "completed"}
-        assert set(map(repr, again.transcript.analysis_results)) == set(
-            map(repr, first.transcript.analysis_results)
-        )
+        assert set(map(repr, again.transcript.analysis_results)) == set(map(repr, first.transcript.analysis_results))
         rankings = [
-            [event for event in table.transcript.events if isinstance(event, RankingMade)]
-            for table in (first, again)
+            [event for event in table.transcript.events if isinstance(event, RankingMade)] for table in (first, again)
         ]
         assert len(rankings[0]) == 1
         assert rankings[1] == rankings[0]
@@ -638,9 +608,7 @@ class TestSynthesis:
         table = create_debate("mute", "mute")
         assert await table.table.run_mode() == "completed"
         assert turn_statuses(table, "synthesis") == {"alpha": "failed", "beta": "failed"}
-        assert ("missing", "Beta could not give the synthesis, and no participant is left.") in notice_texts(
-            table
-        )
+        assert ("missing", "Beta could not give the synthesis, and no participant is left.") in notice_texts(table)
 
     async def test_failed_lead_is_not_called_again_after_crash(self) -> None:
         before = create_debate("mute", "no", "perhaps")
@@ -666,9 +634,7 @@ class TestRetry:
         await trying
         assert turn_statuses(table, "debate") == {"alpha": "completed", "beta": "completed"}
         assert table.transcript.lanes["beta"].status == "complete"
-        ends = [
-            e.status for e in table.transcript.events if isinstance(e, TurnEnded) and e.participant == "beta"
-        ]
+        ends = [e.status for e in table.transcript.events if isinstance(e, TurnEnded) and e.participant == "beta"]
         assert ends == ["failed", "completed", "completed"]
 
     async def test_retry_is_rejected_when_participant_has_not_failed_or_run_is_idle(self) -> None:
@@ -744,9 +710,7 @@ CROSS_TALK_PROMPT, SYNTHESIS_PROMPT = (
 ADVISING = {
     "yes": Script(answer="Yes.", when={CROSS_TALK_PROMPT: "No, Beta.", SYNTHESIS_PROMPT: "All in all, yes."}),
     "no": Script(answer="No.", when={CROSS_TALK_PROMPT: "Pass.", SYNTHESIS_PROMPT: "All in all, no."}),
-    "ponder": Script(
-        answer="Perhaps.", thoughts="Who knows?", when={CROSS_TALK_PROMPT: "I agree with Alpha."}
-    ),
+    "ponder": Script(answer="Perhaps.", thoughts="Who knows?", when={CROSS_TALK_PROMPT: "I agree with Alpha."}),
 }
 CROSS_TALK_AND_SYNTHESIS = AdvisorOptions(cross_talk=True, synthesis=True)
 
@@ -834,9 +798,7 @@ class TestAdvisors:
     async def test_completed_advisor_turns_are_not_called_again_after_crash(self) -> None:
         first = create_advisors("yes", "no", "ponder", advisors=CROSS_TALK_AND_SYNTHESIS)
         await first.table.run_mode()
-        cut_off = [
-            m for m in first.transcript.messages if (m.participant, m.stage) != ("gamma", "cross_talk")
-        ]
+        cut_off = [m for m in first.transcript.messages if (m.participant, m.stage) != ("gamma", "cross_talk")]
         again = create_advisors(
             "yes",
             "no",
@@ -844,9 +806,7 @@ class TestAdvisors:
             advisors=CROSS_TALK_AND_SYNTHESIS,
             said=[m for m in cut_off if m.stage != "synthesis"],
         )
-        again.recorded_results = {
-            name: came for name, came in first.step_results.items() if name == "answer/0"
-        }
+        again.recorded_results = {name: came for name, came in first.step_results.items() if name == "answer/0"}
         assert await again.table.run_mode() == "completed"
         asked = [(one.purpose, one.participant) for one in again.transcript.charges]
         assert asked == [("answer", "gamma"), ("synthesis", "alpha")]

@@ -47,9 +47,7 @@ async def test_commit_event_adds_charges_to_spent_usd(database: Database) -> Non
     async with open_stored_transcript(database) as here:
         for cost in (0.25, None, 0.5):
             charge = Charge(purpose="summary", model="lab/one", usage=Usage(1, 1), cost=cost)
-            await here.transcript.commit_event(
-                Notice(kind="missing", message="No summary."), charges=[charge]
-            )
+            await here.transcript.commit_event(Notice(kind="missing", message="No summary."), charges=[charge])
         assert here.transcript.spent_usd == 0.75
 
 
@@ -58,9 +56,7 @@ async def test_stage_started_is_written_once_even_after_crash(database: Database
         await here.transcript.append_events(
             [StageStarted(stage="round", round=0), StageStarted(stage="round", round=0)]
         )
-    async with open_stored_transcript(
-        database, existing_lease=await lease_run(database, here.lease.run)
-    ) as again:
+    async with open_stored_transcript(database, existing_lease=await lease_run(database, here.lease.run)) as again:
         await again.transcript.append_events([StageStarted(stage="round", round=0)])
         await again.transcript.append_events([StageStarted(stage="round", round=1)])
     assert [event.round for event in await again.read_events() if isinstance(event, StageStarted)] == [0, 1]

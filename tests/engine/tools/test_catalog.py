@@ -43,9 +43,7 @@ def create_catalog(database: Database, *, allow_private_networks: bool = False) 
 
 
 async def test_validate_tools_rejects_server_of_another_tenant(database: Database) -> None:
-    await ToolServers(database, Encryptor(ENCRYPTION_SECRET)).store_server(
-        ANNA, "mine", "https://tools.example", {}
-    )
+    await ToolServers(database, Encryptor(ENCRYPTION_SECRET)).store_server(ANNA, "mine", "https://tools.example", {})
     here = create_catalog(database)
     await here.validate_tools(ANNA, ("moot", "notes/anything", "mine"), "tools")
     with pytest.raises(UsageError, match="tools: there is no tool server 'mine'"):
@@ -53,9 +51,7 @@ async def test_validate_tools_rejects_server_of_another_tenant(database: Databas
 
 
 async def test_list_servers_lists_all_servers_of_tenant_with_errors(database: Database) -> None:
-    await ToolServers(database, Encryptor(ENCRYPTION_SECRET)).store_server(
-        ANNA, "mine", "https://127.0.0.1:9", {}
-    )
+    await ToolServers(database, Encryptor(ENCRYPTION_SECRET)).store_server(ANNA, "mine", "https://127.0.0.1:9", {})
     own, notes, mine = await create_catalog(database).list_servers(ANNA)
     assert [(one.name, one.whose) for one in (own, notes, mine)] == [
         ("moot", "moot"),

@@ -62,9 +62,7 @@ def create_search(database: Database, embedder: VowelEmbedder | None = None) -> 
     return InsightSearch(Insights(database), InsightVectors(database), embedder)
 
 
-async def search_titles(
-    insight_search: InsightSearch, project: str, query: str, limit: int = 10
-) -> list[str]:
+async def search_titles(insight_search: InsightSearch, project: str, query: str, limit: int = 10) -> list[str]:
     return [one.title for one in await insight_search.search_insights(ANNA, project, query, limit)]
 
 
@@ -83,9 +81,7 @@ async def test_search_insights_weights_vectors_over_keywords(database: Database,
     assert await search_titles(searching, project.id, "ananas", limit=1) == ["ananas"]
 
 
-async def test_search_insights_embeds_insights_once_on_first_search(
-    database: Database, project: Project
-) -> None:
+async def test_search_insights_embeds_insights_once_on_first_search(database: Database, project: Project) -> None:
     await add_insights(database, project.id, "kiwi", "banana")
     embedder = VowelEmbedder()
     for _ in range(2):
@@ -105,17 +101,13 @@ async def test_search_insights_falls_back_to_keywords_when_embedder_fails(
     database: Database, project: Project, caplog: pytest.LogCaptureFixture
 ) -> None:
     await add_insights(database, project.id, "banana", "kiwi")
-    assert await search_titles(create_search(database, VowelEmbedder(broken=True)), project.id, "banana") == [
-        "banana"
-    ]
+    assert await search_titles(create_search(database, VowelEmbedder(broken=True)), project.id, "banana") == ["banana"]
     assert "keywords only" in caplog.text
 
 
 async def test_search_insights_hides_insights_of_other_tenants(database: Database, project: Project) -> None:
     await add_insights(database, project.id, "banana")
-    assert (
-        await create_search(database, VowelEmbedder()).search_insights(BERT, project.id, "banana", 10) == ()
-    )
+    assert await create_search(database, VowelEmbedder()).search_insights(BERT, project.id, "banana", 10) == ()
 
 
 def test_rank_by_score_weights_vectors_70_and_keywords_30_percent() -> None:
@@ -130,9 +122,7 @@ def test_rank_by_score_weights_vectors_70_and_keywords_30_percent() -> None:
 
 
 @given(SCORES, SCORES)
-def test_rank_by_score_returns_every_result_once(
-    by_words: dict[str, float], by_meaning: dict[str, float]
-) -> None:
+def test_rank_by_score_returns_every_result_once(by_words: dict[str, float], by_meaning: dict[str, float]) -> None:
     order = rank_by_score(by_words, by_meaning)
     assert sorted(order) == sorted(by_words.keys() | by_meaning.keys())
 

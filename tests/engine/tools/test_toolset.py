@@ -199,9 +199,7 @@ async def test_tool_with_effects_is_not_called_without_approval_policy() -> None
 
 @pytest.mark.parametrize(("trusted", "standing"), [(True, "wanted"), (False, "given")])
 async def test_trusted_or_always_allowed_tool_is_called_and_recorded(trusted: bool, standing: Any) -> None:
-    bench = ToolsetHarness(
-        look_up, effects=True, trusted=trusted, approvals=ScriptedApprovals("refuse", standing)
-    )
+    bench = ToolsetHarness(look_up, effects=True, trusted=trusted, approvals=ScriptedApprovals("refuse", standing))
     await call_tools(bench)
     assert (bench.approvals.log, len(bench.toolbox.calls)) == (["begun dict/look_up"], 1)
 
@@ -217,9 +215,7 @@ async def test_call_started_before_crash_requires_approval_even_when_trusted() -
 def test_assign_tool_names_returns_valid_unique_names() -> None:
     box = FakeToolbox()
     titles = ["a/b c", "a/b.c", "a/" + "x" * 100, "a/" + "x" * 101, "moot/search"]
-    names = list(
-        assign_tool_names([ToolBinding(title=one, info=ToolInfo(name="x"), toolbox=box) for one in titles])
-    )
+    names = list(assign_tool_names([ToolBinding(title=one, info=ToolInfo(name="x"), toolbox=box) for one in titles]))
     assert names[:2] == ["a__b_c", "a__b_c_2"]
     assert names[-1] == "moot__search"
     assert all(len(name) <= 64 and name.replace("_", "").isalnum() for name in names)

@@ -49,9 +49,7 @@ async def test_start_attempt_emits_attempt_number_and_model() -> None:
 async def test_build_turn_end_sums_usage_of_all_attempts() -> None:
     begun = AttemptsHarness()
     for usage in (Usage(10, 1), Usage(10, 5)):
-        await begun.attempts.count_usage(
-            REQUEST, StreamResult("completed", "Yes.", usage=usage, finish="stop")
-        )
+        await begun.attempts.count_usage(REQUEST, StreamResult("completed", "Yes.", usage=usage, finish="stop"))
     ended = begun.attempts.build_turn_end(StreamResult("completed", "Yes."))
     assert (ended.usage, ended.cost) == (Usage(20, 6), 0.0)
     assert (ended.participant, ended.stage, ended.round) == ("alpha", "debate", 2)
@@ -60,9 +58,7 @@ async def test_build_turn_end_sums_usage_of_all_attempts() -> None:
 async def test_missing_usage_is_estimated_with_model_limits() -> None:
     begun = AttemptsHarness(characters_per_token=2.0)
     await begun.attempts.count_usage(REQUEST, StreamResult("completed", "1234", characters=4))
-    assert begun.attempts.build_turn_end(StreamResult("completed", "1234")).usage == Usage(
-        4, 2, estimated=True
-    )
+    assert begun.attempts.build_turn_end(StreamResult("completed", "1234")).usage == Usage(4, 2, estimated=True)
 
 
 async def test_usage_reported_before_end_of_text_is_replaced_by_estimate() -> None:

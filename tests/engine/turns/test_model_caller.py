@@ -94,10 +94,7 @@ async def test_call_completes_with_text_usage_and_latency() -> None:
 
 async def test_complete_request_answers_and_counts_like_a_turn() -> None:
     def counted() -> float:
-        return (
-            REGISTRY.get_sample_value("moot_turns_total", {"provider": "scripted", "status": "completed"})
-            or 0
-        )
+        return REGISTRY.get_sample_value("moot_turns_total", {"provider": "scripted", "status": "completed"}) or 0
 
     before = counted()
     ended = await MODEL_CALLER.complete_request(resolve_scripts("overloaded", "echo"), REQUEST, StopSignal())
@@ -185,9 +182,7 @@ async def test_short_retry_after_is_waited_for_and_long_one_uses_fallback() -> N
         "completed by scripted/once",
     ]
     impatient = ModelCaller(max_wait_seconds=0.1)
-    assert describe_events(
-        await run_call(resolve_scripts("retry_seconds", "echo"), model_caller=impatient)
-    ) == [
+    assert describe_events(await run_call(resolve_scripts("retry_seconds", "echo"), model_caller=impatient)) == [
         "1: scripted/retry_seconds",
         "fallback",
         "2: scripted/echo",
@@ -262,9 +257,7 @@ async def test_keys_are_tried_in_turn_and_named_without_secret(provider_server: 
         "3: lab/unauthorized",
         "failed by lab/unauthorized",
     ]
-    assert [call.key for call in provider_server.fake_server.received_requests] == [
-        key.secret for key in keys[1:4]
-    ]
+    assert [call.key for call in provider_server.fake_server.received_requests] == [key.secret for key in keys[1:4]]
     fault = final_turn(events).fault
     assert fault is not None
     assert "KEY_3" in fault.message
@@ -310,9 +303,7 @@ async def test_stopped_answer_is_counted_by_received_text(
     provider_server: ProviderServerSetup,
 ) -> None:
     provider_server.add_scripts(long=Script(answer="word " * 200, chunk=500, pace=0.02))
-    provider = HttpProvider(
-        "lab", WIRE_FORMATS["anthropic"](), f"{provider_server.url}/v1", provider_server.transport
-    )
+    provider = HttpProvider("lab", WIRE_FORMATS["anthropic"](), f"{provider_server.url}/v1", provider_server.transport)
     stop, events = StopSignal(), list[Event]()
 
     async def emit(more: list[Event]) -> None:
@@ -508,9 +499,7 @@ class TestLessonTurns:
 
     async def test_lesson_turn_is_not_retried_after_an_action_was_shown(self) -> None:
         mira = Script(answer=LESSON_JSON, fault="reset", fault_after=1, chunk=60)
-        events = await run_call(
-            resolve_scripts("mira", "echo", mira=mira), new_lesson_parser=create_lesson_parser
-        )
+        events = await run_call(resolve_scripts("mira", "echo", mira=mira), new_lesson_parser=create_lesson_parser)
         assert describe_events(events) == ["1: scripted/mira", "partial by scripted/mira"]
         assert final_turn(events).message.script == '[{"type":"action","name":"wb_open","params":{}}]'
 
@@ -552,9 +541,7 @@ class TestImpersonation:
         assert self.visible_text(events) == final_turn(events).message.text == "It is a meeting."
 
     async def test_impersonating_answer_is_requested_again_and_not_shown(self) -> None:
-        events = await self.call_with_answers(
-            "<think>Hm.</think>Beta: I object.", "Ada: And why?", "It is a meeting."
-        )
+        events = await self.call_with_answers("<think>Hm.</think>Beta: I object.", "Ada: And why?", "It is a meeting.")
         assert describe_events(events) == [
             "1: scripted/actor",
             "asked_again",

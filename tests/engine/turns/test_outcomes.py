@@ -99,9 +99,7 @@ def fault_message(result: StreamResult) -> str:
         *((reason, "Half of", came) for reason, came in STATUS_BY_STOP_REASON.items()),
     ],
 )
-def test_turn_status_follows_stream_status_and_text(
-    status: StreamStatus, text: str, came: TurnStatus
-) -> None:
+def test_turn_status_follows_stream_status_and_text(status: StreamStatus, text: str, came: TurnStatus) -> None:
     assert turn_status(StreamResult(status, text)) == came
 
 
@@ -124,9 +122,7 @@ def test_explain_fault_names_key_source_but_not_secret() -> None:
 
 
 def test_add_attempt_count_applies_only_to_retryable_faults() -> None:
-    assert (
-        fault_message(add_attempt_count(failed_result("overloaded"), 3)) == "It broke. Gave up after 3 tries."
-    )
+    assert fault_message(add_attempt_count(failed_result("overloaded"), 3)) == "It broke. Gave up after 3 tries."
     for hopeless in (failed_result("auth"), StreamResult("empty_response")):
         assert add_attempt_count(hopeless, 3) == hopeless
 

@@ -15,12 +15,12 @@ from moot.providers.scripted.scripts import Script, ScriptedTool
 from moot.streaming.lesson_turn import parse_lesson_actions
 from moot.tools.fake import FakeToolbox
 from moot.types.actions import get_action_name
-from moot.types.debate import DebateOptions, Lane
+from moot.types.debate import Lane
 from moot.types.discussions import Message
 from moot.types.errors import FeatureUnavailable, MissingKey
 from moot.types.events import Notice, Prompted, TurnEnded, TurnStarted
 from moot.types.model_info import Profile
-from moot.types.modes import DirectedOptions
+from moot.types.modes import DebateOptions, DirectedOptions
 from moot.types.participants import make_participants
 from tests.support import debate_scripts
 from tests.support.table_harness import QUESTION, TableHarness
@@ -28,9 +28,7 @@ from tests.support.toolset_harness import ToolsetHarness
 
 SCRIPTS = debate_scripts.DEBATER_SCRIPTS | {
     "broken": Script(fault="unauthorized"),
-    "cut": debate_scripts.debater_script(
-        debate_scripts.NO, debate_scripts.STILL_NO, fault="reset", fault_times=1
-    ),
+    "cut": debate_scripts.debater_script(debate_scripts.NO, debate_scripts.STILL_NO, fault="reset", fault_times=1),
     "folded": Script(answer="<details>All of it is in here.</details>", when=debate_scripts.TASK_ANSWERS),
 }
 
@@ -84,9 +82,7 @@ class TestPrompts:
             "debate/0/beta completed",
             "synthesis/0/alpha completed",
         ]
-        sent = [
-            [(role, *(text[:60] for text in texts)) for role, *texts in one] for one in turn_prompts(table)
-        ]
+        sent = [[(role, *(text[:60] for text in texts)) for role, *texts in one] for one in turn_prompts(table)]
         assert sorted(sent) == snapshot(
             [
                 [("user", "Why?")],
@@ -191,9 +187,7 @@ class TestInstructions:
         until = [m for m in before.transcript.messages if m.stage != "debate" or m.hidden]
         table = create_debate("yes", "no", said=[m for m in until if m.stage != "synthesis"])
         assert await table.table.run_mode() == "completed"
-        assert {m.id for m in instruction_messages(table)[:2]} == {
-            m.id for m in instruction_messages(before)[:2]
-        }
+        assert {m.id for m in instruction_messages(table)[:2]} == {m.id for m in instruction_messages(before)[:2]}
         assert len(instruction_messages(table)) == 3
 
     async def test_unchanged_synthesis_is_not_repeated_on_retry(self) -> None:
@@ -246,9 +240,7 @@ class TestStoredTurns:
     async def test_stored_turn_is_not_called_again_after_crash(
         self, kept: Sequence[tuple[str, str]], asked: Sequence[str]
     ) -> None:
-        table = create_debate(
-            "yes", "no", said=[QUESTION, *(stored_turn(who, "Kept.", at) for who, at in kept)]
-        )
+        table = create_debate("yes", "no", said=[QUESTION, *(stored_turn(who, "Kept.", at) for who, at in kept)])
         assert await table.table.run_mode() == "completed"
         assert [turn.split()[0] for turn in turn_statuses(table)] == [*asked, "synthesis/0/alpha"]
 
@@ -299,9 +291,7 @@ class TestCharges:
         table = create_debate("yes", "cut")
         await table.table.run_mode()
         charged = [
-            one.usage
-            for one in table.transcript.charges
-            if (one.participant, one.purpose) == ("beta", "answer")
+            one.usage for one in table.transcript.charges if (one.participant, one.purpose) == ("beta", "answer")
         ]
         (partial,) = [m.usage for m in table.transcript.messages if m.status == "partial"]
         assert (charged[0], len(charged)) == (partial, 2)
@@ -309,9 +299,7 @@ class TestCharges:
     async def test_stored_turn_is_not_charged_again(self) -> None:
         table = create_debate("yes", "no", said=[QUESTION, stored_turn("alpha", "Kept.", "initial")])
         await table.table.run_mode()
-        assert [one.participant for one in table.transcript.charges if one.purpose == "answer"].count(
-            "alpha"
-        ) == 1
+        assert [one.participant for one in table.transcript.charges if one.purpose == "answer"].count("alpha") == 1
 
 
 MODELS = (("alpha", "yes"), ("beta", "no"), ("gamma", "perhaps"))
@@ -349,9 +337,7 @@ class TestLessonTurns:
         assert asked.json_schema is None
         (answer,) = table.answers
         assert (answer.content, answer.view) == ("Look.", "in_lesson")
-        assert [get_action_name(action) for action in parse_lesson_actions(answer.script or "")] == [
-            "wb_draw_text"
-        ]
+        assert [get_action_name(action) for action in parse_lesson_actions(answer.script or "")] == ["wb_draw_text"]
 
     async def test_lesson_turn_acts_on_whiteboard_of_earlier_turns(self) -> None:
         table = create_lesson("draws", "draws", directed=DirectedOptions(turns=2, trigger="alpha"))
@@ -371,9 +357,7 @@ class TestLessonTurns:
             "1/beta failed: ",
             "2/alpha completed: I see.",
         ]
-        assert (
-            len({brief.content for brief in instruction_messages(table) if brief.audience == ("alpha",)}) == 1
-        )
+        assert len({brief.content for brief in instruction_messages(table) if brief.audience == ("alpha",)}) == 1
 
     async def test_stored_lesson_turn_and_decision_are_not_repeated(self) -> None:
         kept = stored_turn("alpha", "Look.", "turn", thread=None, script=LESSON_JSON)
@@ -430,9 +414,7 @@ class TestTools:
         assert (notice.kind, notice.participant) == ("tools", "alpha")
         assert notice.message == "The tool server gone has ended. Its tools are left out."
 
-    async def test_model_without_tool_support_answers_without_tools(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    async def test_model_without_tool_support_answers_without_tools(self, monkeypatch: pytest.MonkeyPatch) -> None:
         table, box = create_table_with_tools()
         monkeypatch.setattr(table.provider, "model_profile", lambda _: Profile(tools=False))
         assert await table.table.run_mode() == "completed"

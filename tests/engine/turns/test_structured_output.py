@@ -56,9 +56,7 @@ class SequenceProvider(ScriptedProvider):
 
 
 def resolve_models(provider: ScriptedProvider, *models: str) -> list[ResolvedModel]:
-    return [
-        ResolvedModel(f"scripted/{model}", provider, model, KeyRing(())) for model in models or ("changing",)
-    ]
+    return [ResolvedModel(f"scripted/{model}", provider, model, KeyRing(())) for model in models or ("changing",)]
 
 
 async def request_table(*answers: str) -> tuple[StructuredResult[Table], SequenceProvider]:
@@ -167,9 +165,7 @@ async def test_partial_answer_is_error() -> None:
 
 async def test_failed_custom_check_is_reported_to_model_and_in_fault() -> None:
     provider = SequenceProvider(GOOD, GOOD)
-    told = await structured_completion(
-        MODEL_CALLER, resolve_models(provider), REQUEST, Table, lambda _: "it wobbles"
-    )
+    told = await structured_completion(MODEL_CALLER, resolve_models(provider), REQUEST, Table, lambda _: "it wobbles")
     assert told.fault is not None
     assert "it wobbles" in told.fault.message
     (complaint,) = provider.requests[1].messages[-1].parts
@@ -186,9 +182,7 @@ async def test_stop_returns_no_value_and_no_fault() -> None:
 
 async def test_fallback_model_answers_when_first_model_fails() -> None:
     provider = ScriptedProvider(Scripts({**BUILT_IN_SCRIPTS, "good": Script(answer=GOOD)}))
-    told = await structured_completion(
-        MODEL_CALLER, resolve_models(provider, "unauthorized", "good"), REQUEST, Table
-    )
+    told = await structured_completion(MODEL_CALLER, resolve_models(provider, "unauthorized", "good"), REQUEST, Table)
     assert (told.value, told.model) == (VALUE, "scripted/good")
 
 

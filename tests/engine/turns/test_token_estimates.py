@@ -27,9 +27,7 @@ from tests.support.databases import open_migrated_database
 
 
 def test_estimate_usage_counts_four_characters_per_token() -> None:
-    request = ModelRequest(
-        model="x", system="12345678", messages=(user_message("1234"), assistant_message("123"))
-    )
+    request = ModelRequest(model="x", system="12345678", messages=(user_message("1234"), assistant_message("123")))
     usage = estimate_usage(request, 5)
     assert (usage.input, usage.output, usage.estimated) == (2 + 1 + 1, 2, True)
 
@@ -67,9 +65,9 @@ def test_count_answer_tokens_sums_characters_and_tokens_by_model() -> None:
 
 
 def test_count_answer_tokens_excludes_thoughts() -> None:
-    assert count_answer_tokens(
-        [answer_message("x" * 30, Usage(1, 110, reasoning=100), thoughts="Well.")]
-    ) == {"a/one": TokenCount(30, 10)}
+    assert count_answer_tokens([answer_message("x" * 30, Usage(1, 110, reasoning=100), thoughts="Well.")]) == {
+        "a/one": TokenCount(30, 10)
+    }
 
 
 @pytest.mark.parametrize(
@@ -120,10 +118,7 @@ def create_context_limits(database: Database, **fallback: tuple[str, ...]) -> Co
 
 async def test_limits_for_models_omits_models_without_token_counts(database: Database) -> None:
     assert (
-        await create_context_limits(database).limits_for_models(
-            ["scripted/echo", "openai/gpt-4o-mini"], "single"
-        )
-        == {}
+        await create_context_limits(database).limits_for_models(["scripted/echo", "openai/gpt-4o-mini"], "single") == {}
     )
 
 
@@ -133,9 +128,7 @@ async def test_limits_for_models_returns_learned_characters_per_token(database: 
 
 
 async def test_limits_for_models_includes_context_window_when_mode_needs_it(database: Database) -> None:
-    found = await create_context_limits(database).limits_for_models(
-        ["openai/gpt-4o", "local/demo"], "advisors"
-    )
+    found = await create_context_limits(database).limits_for_models(["openai/gpt-4o", "local/demo"], "advisors")
     assert found["openai/gpt-4o"] == ModelLimits(characters_per_token=3.005, context=128_000)
     assert found["local/demo"].context is not None
     assert found["local/demo"].context < 10_000
@@ -143,9 +136,7 @@ async def test_limits_for_models_includes_context_window_when_mode_needs_it(data
 
 async def test_limits_for_models_uses_smallest_window_of_fallbacks(database: Database) -> None:
     wide = await create_context_limits(database).limits_for_models(["openai/gpt-4o"], "advisors")
-    narrow = await create_context_limits(database, openai__gpt_4o=()).limits_for_models(
-        ["openai/gpt-4o"], "advisors"
-    )
+    narrow = await create_context_limits(database, openai__gpt_4o=()).limits_for_models(["openai/gpt-4o"], "advisors")
     assert wide == narrow
     both = ContextLimits(TokenRates(database), Registry({}, {}), {"openai/gpt-4o": ("local/demo",)})
     found = (await both.limits_for_models(["openai/gpt-4o"], "advisors"))["openai/gpt-4o"]
@@ -153,17 +144,12 @@ async def test_limits_for_models_uses_smallest_window_of_fallbacks(database: Dat
 
 
 async def test_limits_for_models_ignores_missing_or_invalid_provider(database: Database) -> None:
-    assert (
-        await create_context_limits(database).limits_for_models(["gone/model", "vague/model"], "advisors")
-        == {}
-    )
+    assert await create_context_limits(database).limits_for_models(["gone/model", "vague/model"], "advisors") == {}
 
 
 def test_combine_model_limits_uses_smallest_window_and_first_answer_limit() -> None:
     profiles = [Profile(default_max_tokens=100), Profile(context=9000), Profile(context=5000)]
-    assert combine_model_limits(profiles, 2.0) == ModelLimits(
-        characters_per_token=2.0, context=5000, answer=100
-    )
+    assert combine_model_limits(profiles, 2.0) == ModelLimits(characters_per_token=2.0, context=5000, answer=100)
     assert combine_model_limits([]) == ModelLimits()
 
 

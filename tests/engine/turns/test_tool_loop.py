@@ -148,9 +148,7 @@ async def test_empty_round_after_tool_call_completes_turn() -> None:
 
 
 async def test_retracted_thought_keeps_text_of_earlier_rounds() -> None:
-    provider = SequenceProvider(
-        [Text("First."), CALL, Done("stop")], [Text("hm</think>Second."), Done("stop")]
-    )
+    provider = SequenceProvider([Text("First."), CALL, Done("stop")], [Text("hm</think>Second."), Done("stop")])
     ended, events = await run_turn(provider, ToolsetHarness())
     assert ended.message.text == visible_text(events) == "First.\n\nSecond."
     assert "".join(e.text for e in events if isinstance(e, ThoughtDelta)) == ended.message.thoughts == "hm"
@@ -158,9 +156,7 @@ async def test_retracted_thought_keeps_text_of_earlier_rounds() -> None:
 
 async def test_failed_round_is_retried_without_repeating_earlier_rounds() -> None:
     failed = make_fault("overloaded", "Too many.")
-    provider = SequenceProvider(
-        [Text("First."), CALL, Done("stop")], [Failed(failed)], [Text("Second."), Done("stop")]
-    )
+    provider = SequenceProvider([Text("First."), CALL, Done("stop")], [Failed(failed)], [Text("Second."), Done("stop")])
     bench = ToolsetHarness()
     ended, events = await run_turn(provider, bench)
     assert ended.message.text == visible_text(events) == "First.\n\nSecond."
@@ -189,9 +185,7 @@ async def test_fallback_model_continues_after_tool_call_without_signatures() -> 
 async def test_fallback_model_is_not_called_when_round_has_text() -> None:
     broken: list[Chunk] = [Text("Sec"), Failed(make_fault("network", "Gone."))]
     other = SequenceProvider([Text("Me?"), Done("stop")])
-    ended, _ = await run_turn(
-        SequenceProvider([Text("First."), CALL, Done("stop")], broken), ToolsetHarness(), other
-    )
+    ended, _ = await run_turn(SequenceProvider([Text("First."), CALL, Done("stop")], broken), ToolsetHarness(), other)
     assert (ended.status, ended.message.text, other.requests) == ("partial", "First.\n\nSec", [])
 
 
@@ -223,9 +217,7 @@ async def test_successful_call_resets_error_count() -> None:
             raise ValueError("no luck")
         return "yes"
 
-    ended, _ = await run_turn(
-        tool_calling_provider(calls=12, answer="", then="So."), ToolsetHarness(sometimes)
-    )
+    ended, _ = await run_turn(tool_calling_provider(calls=12, answer="", then="So."), ToolsetHarness(sometimes))
     assert (ended.status, len(numbers)) == ("completed", 12)
 
 
@@ -244,9 +236,7 @@ async def test_stop_during_tool_call_ends_turn_and_keeps_text() -> None:
         stop.request_stop()
         return await look_up(arguments)
 
-    ended, _ = await run_turn(
-        tool_calling_provider(answer="Let me look."), ToolsetHarness(stopping), stop=stop
-    )
+    ended, _ = await run_turn(tool_calling_provider(answer="Let me look."), ToolsetHarness(stopping), stop=stop)
     assert (ended.status, ended.message.text) == ("stopped", "Let me look.")
 
 

@@ -22,9 +22,7 @@ from tests.prompts.debate_discussions import (
 )
 
 
-def make_claim(
-    text: str, supporters: dict[str, str], opponents: dict[str, str] | None = None
-) -> dict[str, Any]:
+def make_claim(text: str, supporters: dict[str, str], opponents: dict[str, str] | None = None) -> dict[str, Any]:
     sides = (supporters, opponents or {})
     voices = [[{"who": who, "quote": quote} for who, quote in side.items()] for side in sides]
     return {"claim": text, "supporters": voices[0], "opponents": voices[1]}
@@ -76,9 +74,7 @@ I change my position: split it now.\
 
     def test_claims_task_rejects_answer_without_claims(self) -> None:
         inquiry = claims_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS)
-        assert (
-            inquiry.check(msgspec.convert({"claims": [], "flips": []}, type=inquiry.answer_type)) is not None
-        )
+        assert inquiry.check(msgspec.convert({"claims": [], "flips": []}, type=inquiry.answer_type)) is not None
 
     @pytest.mark.parametrize(
         "quote",
@@ -201,17 +197,13 @@ class TestFindQuote:
         found = find_quote(" ".join(quote), text)
         assert found is None or found in text
 
-    @pytest.mark.parametrize(
-        "words", ["a.b*c+ (d|e) [f]", "\\d\\w\\s and more", "^start of it$", "{1,2} times {x}"]
-    )
+    @pytest.mark.parametrize("words", ["a.b*c+ (d|e) [f]", "\\d\\w\\s and more", "^start of it$", "{1,2} times {x}"])
     def test_find_quote_treats_regex_characters_literally(self, words: str) -> None:
         assert find_quote(words, f"So: {words} is it.") == words
         assert find_quote(words, "axbxc d f 1 start of it and so on") is None
 
     @pytest.mark.parametrize(("quote", "found"), [("Yes.", "Yes."), ("Ye", None), ("No.", None)])
-    def test_find_quote_accepts_short_quote_only_when_answer_is_as_short(
-        self, quote: str, found: str | None
-    ) -> None:
+    def test_find_quote_accepts_short_quote_only_when_answer_is_as_short(self, quote: str, found: str | None) -> None:
         assert find_quote(quote, " Yes. ") == found
 
     def test_find_quote_returns_none_for_empty_answer(self) -> None:

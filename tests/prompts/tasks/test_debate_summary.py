@@ -90,23 +90,17 @@ I change my position: split it now.\
 """)
 
     def test_debate_summary_task_answer_type_has_one_field_per_responder(self) -> None:
-        form = debate_summary_task(
-            MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS
-        ).answer_type
+        form = debate_summary_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS).answer_type
         assert form.__struct_fields__ == (*SUMMARY_FIELDS, "p1", "p2", "p3")
 
     @pytest.mark.parametrize("rows", [["p1", "p2"], []])
     def test_debate_summary_task_rejects_answer_with_missing_row(self, rows: list[str]) -> None:
-        form = debate_summary_task(
-            MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS
-        ).answer_type
+        form = debate_summary_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS).answer_type
         with pytest.raises(msgspec.ValidationError, match="missing required field"):
             msgspec.convert(SUMMARY_FIELDS | dict.fromkeys(rows, SUMMARY_ROW), type=form)
 
     def test_debate_summary_has_row_per_participant_empty_without_answer(self) -> None:
-        inquiry = debate_summary_task(
-            MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS
-        )
+        inquiry = debate_summary_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS)
         rows = {
             "p1": SUMMARY_ROW,
             "p2": SUMMARY_ROW | {"keyPoints": []},
@@ -152,9 +146,7 @@ I change my position: split it now.\
             }
         )
 
-    @given(
-        st.sets(st.sampled_from(FOUR_PARTICIPANTS)), st.sets(st.sampled_from(FOUR_PARTICIPANTS), min_size=1)
-    )
+    @given(st.sets(st.sampled_from(FOUR_PARTICIPANTS)), st.sets(st.sampled_from(FOUR_PARTICIPANTS), min_size=1))
     def test_debate_summary_rows_match_participants_for_any_responders(
         self, answered: set[Participant], taking_part: set[Participant]
     ) -> None:
@@ -168,16 +160,12 @@ I change my position: split it now.\
         assert len(found.summary.per_model) == len(taking_part)
 
     def test_debate_summary_task_rejects_empty_overview(self) -> None:
-        inquiry = debate_summary_task(
-            [make_user_message()], "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS
-        )
+        inquiry = debate_summary_task([make_user_message()], "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS)
         empty = msgspec.convert(SUMMARY_FIELDS | {"overview": "\n"}, type=inquiry.answer_type)
         assert inquiry.check(empty) == "`overview` is empty."
 
     def test_debate_summary_task_cache_key_depends_only_on_answers(self) -> None:
-        once = debate_summary_task(
-            MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS
-        ).cache_key
+        once = debate_summary_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS).cache_key
         assert (
             debate_summary_task(
                 [*MESSAGES_WITH_CLAIMS[::-1][:-1], MESSAGES_WITH_CLAIMS[0]],

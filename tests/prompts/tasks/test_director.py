@@ -21,8 +21,8 @@ from moot.prompts.tasks.director import (
 )
 from moot.types.chunks import Text
 from moot.types.discussions import Message
-from moot.types.modes import LESSON_ENDS, USER_SPEAKS_NEXT, DirectedOptions, LessonRole
-from moot.types.participants import Participant
+from moot.types.modes import LESSON_ENDS, USER_SPEAKS_NEXT, DirectedOptions
+from moot.types.participants import LessonRole, Participant
 from moot.types.run_plan import RunPlan
 
 MIRA = Participant("mira", "Mira", "a/one", role="teacher", priority=10)
@@ -39,9 +39,7 @@ def make_director_context(
 ) -> DirectorContext:
     """A floor on which these have spoken, in this order; a name with a minus said nothing."""
     turns = [
-        TurnPreview(
-            participant=name.strip("-"), name=name.strip("-").title(), preview="" if "-" in name else "Yes."
-        )
+        TurnPreview(participant=name.strip("-"), name=name.strip("-").title(), preview="" if "-" in name else "Yes.")
         for name in previous_speakers
     ]
     values = {"max_turns": 10, "turn": len(turns), **fields}
@@ -103,9 +101,7 @@ def test_decide_by_rules_matches_names_only_as_whole_words() -> None:
 def test_speaker_candidates_exclude_last_and_most_frequent_speakers() -> None:
     assert [who.id for who in speaker_candidates(make_director_context())] == ["mira", "tom", "li"]
     assert [who.id for who in speaker_candidates(make_director_context("mira"))] == ["tom", "li"]
-    assert [who.id for who in speaker_candidates(make_director_context("mira", "tom", "mira", "tom"))] == [
-        "li"
-    ]
+    assert [who.id for who in speaker_candidates(make_director_context("mira", "tom", "mira", "tom"))] == ["li"]
 
 
 def test_director_task_prompt_matches_snapshot_and_limits_choices() -> None:
@@ -197,12 +193,7 @@ def test_director_always_returns_valid_decision_and_ends(
     decided = decide_by_rules(stands) or fallback_decision(stands)
     known = {who.id for who in present}
     assert decided.next in {*known, USER_SPEAKS_NEXT, LESSON_ENDS}
-    if (
-        decided.next in known
-        and len(known) > 1
-        and stands.previous_turns
-        and decided.reason != "Chosen to begin."
-    ):
+    if decided.next in known and len(known) > 1 and stands.previous_turns and decided.reason != "Chosen to begin.":
         named = decided.reason.startswith("The user spoke to")
         assert named or decided.next != stands.previous_turns[-1].participant
     if stands.turn >= stands.max_turns:
@@ -225,9 +216,7 @@ def make_message(participant_id: str | None, text: str, turn: int = 0, **fields:
 
 
 def test_director_context_has_only_turns_before_given_turn() -> None:
-    plan = RunPlan(
-        mode="directed", participants=PARTICIPANTS, directed=DirectedOptions(turns=4, topic="Squares")
-    )
+    plan = RunPlan(mode="directed", participants=PARTICIPANTS, directed=DirectedOptions(turns=4, topic="Squares"))
     log = [
         make_message("li", "Long ago.", run="run_0"),
         make_message(None, "Why?"),

@@ -62,9 +62,7 @@ I change my position: split it now.\
             make_answer("alpha", "Alphabetical order, Betamax."),
             make_answer("beta", "So."),
         ]
-        assert "Alphabetical order, Betamax." in task_material(
-            vote_task(log, "run_1", MAX_CHARS, voter="beta")
-        )
+        assert "Alphabetical order, Betamax." in task_material(vote_task(log, "run_1", MAX_CHARS, voter="beta"))
 
     def test_vote_task_order_is_stable_per_voter_and_differs_between_voters(self) -> None:
         many = [
@@ -87,9 +85,7 @@ I change my position: split it now.\
             *(make_answer(who, f"I am {who}.") for who in ("one", "two", "three", "four")),
         ]
         inquiry = vote_task(log, "run_1", MAX_CHARS, voter="four")
-        shown = re.findall(
-            r"### Answer (\w)\nI am (\w+)", task_material(inquiry).replace("[one of them]", "x")
-        )
+        shown = re.findall(r"### Answer (\w)\nI am (\w+)", task_material(inquiry).replace("[one of them]", "x"))
         scores = {label: {"A": 4, "B": 9, "C": 4}[label] for label, _ in shown}
         found = task_result(inquiry, **scores)
         assert isinstance(found, BallotCast)
@@ -126,16 +122,12 @@ def votes_by(draw: st.DrawFn, voter: str) -> BallotCast:
     others = [who for who in "abcde" if who != voter]
     scores = draw(st.dictionaries(st.sampled_from(others), st.integers(0, 3)))
     levels = sorted(set(scores.values()), reverse=True)
-    return make_vote(
-        voter, *(tuple(who for who, score in scores.items() if score == level) for level in levels)
-    )
+    return make_vote(voter, *(tuple(who for who, score in scores.items() if score == level) for level in levels))
 
 
 class TestCountVotes:
     def test_count_votes_gives_point_per_lower_answer_and_half_per_tie(self) -> None:
-        found = count_votes(
-            [make_vote("a", ("b",), ("c", "d")), make_vote("b", ("c",), ("d",), ("a",))]
-        ).ranking
+        found = count_votes([make_vote("a", ("b",), ("c", "d")), make_vote("b", ("c",), ("d",), ("a",))]).ranking
         assert [(place.participant, place.points, place.votes) for place in found.places] == [
             ("b", 2.0, 1),
             ("c", 2.5, 2),

@@ -30,9 +30,7 @@ async def test_script_in_process_gives_same_result_as_over_http(
 @pytest.mark.parametrize("fault", sorted(ENDLESS_FAULTS))
 async def test_endless_script_is_ended_by_stream_limits(fault: str) -> None:
     limits = Limits(idle=60.0 if fault == "endless" else 0.1, characters=5000)
-    result = (
-        await run_provider_turn(ScriptedProvider(Scripts(BUILT_IN_SCRIPTS)), fault, limits=limits)
-    ).result
+    result = (await run_provider_turn(ScriptedProvider(Scripts(BUILT_IN_SCRIPTS)), fault, limits=limits)).result
     assert result.status == ("error" if fault == "endless" else "timeout")
 
 

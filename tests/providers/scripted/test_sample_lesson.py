@@ -8,8 +8,7 @@ from moot.prompts.tasks.director import DirectorContext, director_task
 from moot.providers.scripted import sample_lesson
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script
 from moot.streaming.lesson_turn import LessonTurnParser, RejectedAction
-from moot.types.modes import LessonRole
-from moot.types.participants import make_participants
+from moot.types.participants import LessonRole, make_participants
 from moot.whiteboard.state import EMPTY_BOARD, Board
 
 ROLES: dict[str, LessonRole] = {

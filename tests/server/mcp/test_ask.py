@@ -74,9 +74,7 @@ async def test_ask_returns_answer_text_run_and_discussion(ask_harness: AskHarnes
     await ask_harness.local_app.record_answer(run, "A ", "meeting.")
     answered = await asking
     assert (answered.run, answered.status) == (run, "completed")
-    discussion = await ask_harness.services.discussions.get_discussion(
-        ask_harness.caller.tenant, answered.discussion
-    )
+    discussion = await ask_harness.services.discussions.get_discussion(ask_harness.caller.tenant, answered.discussion)
     assert (discussion.mode, [who.model for who in discussion.participants]) == ("parallel", MODELS)
     assert answered.text.endswith(f"Discussion {discussion.id}: completed.")
     assert (10, "Alpha: A meeting.") in ask_harness.progress_reports
@@ -96,16 +94,12 @@ async def test_ask_uses_preset_by_name_with_its_options_or_other_mode(
     await ask_harness.local_app.call_ok("POST", "/api/line-ups", kept)
     asking = ask_harness.ask(line_up="woodWORK")
     await ask_harness.local_app.record_answer(await ask_harness.wait_for_run(asking), "Yes.")
-    found = await ask_harness.services.discussions.get_discussion(
-        ask_harness.caller.tenant, (await asking).discussion
-    )
+    found = await ask_harness.services.discussions.get_discussion(ask_harness.caller.tenant, (await asking).discussion)
     assert (found.mode, found.debate and found.debate.quorum) == ("debate", 1)
     asking = ask_harness.ask(line_up="Woodwork", mode="parallel")
     await ask_harness.local_app.record_answer(await ask_harness.wait_for_run(asking, 2), "Yes.")
     assert (
-        await ask_harness.services.discussions.get_discussion(
-            ask_harness.caller.tenant, (await asking).discussion
-        )
+        await ask_harness.services.discussions.get_discussion(ask_harness.caller.tenant, (await asking).discussion)
     ).mode == "parallel"
 
 
@@ -117,9 +111,7 @@ async def test_ask_with_unknown_preset_lists_existing_presets(ask_harness: AskHa
         await ask_harness.ask(line_up="Metal")
 
 
-@pytest.mark.parametrize(
-    "who", [{}, {"models": MODELS, "line_up": "x"}, {"models": MODELS, "discussion": "x"}]
-)
+@pytest.mark.parametrize("who", [{}, {"models": MODELS, "line_up": "x"}, {"models": MODELS, "discussion": "x"}])
 async def test_ask_requires_exactly_one_of_preset_models_and_discussion(
     ask_harness: AskHarness, who: dict[str, Any]
 ) -> None:

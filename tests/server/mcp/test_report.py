@@ -134,8 +134,7 @@ def test_final_answers_contain_all_turns_of_lesson() -> None:
 
 def participant_answer(**more: Any) -> ParticipantAnswer:
     return ParticipantAnswer(
-        **{"participant": "alpha", "name": "Alpha", "model": "a/one", "status": "completed", "text": "Yes."}
-        | more
+        **{"participant": "alpha", "name": "Alpha", "model": "a/one", "status": "completed", "text": "Yes."} | more
     )
 
 

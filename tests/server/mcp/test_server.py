@@ -93,9 +93,7 @@ async def test_cancelled_tool_call_stops_run(server: MootServer) -> None:
     for mode in MODES:
         async with Client(f"{server.url}/mcp", mode=mode) as client:
             hear = ProgressRecorder()
-            asking = asyncio.create_task(
-                client.call_tool("ask", SILENT_ASK_ARGUMENTS, progress_callback=hear)
-            )
+            asking = asyncio.create_task(client.call_tool("ask", SILENT_ASK_ARGUMENTS, progress_callback=hear))
             async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):
                 await hear.started.wait()
             assert len((await server.get("/api/activity")).body) == 1

@@ -56,9 +56,7 @@ async def tool_harness(tmp_path: Path) -> AsyncIterator[ToolHarness]:
 
 
 async def test_every_tool_has_strict_input_schema(tool_harness: ToolHarness) -> None:
-    assert {
-        name: list(tool.input_schema["properties"]) for name, tool in tool_harness.tools.by_name.items()
-    } == {
+    assert {name: list(tool.input_schema["properties"]) for name, tool in tool_harness.tools.by_name.items()} == {
         "ask": ["question", "line_up", "models", "mode", "discussion", "cap"],
         "list_line_ups": [],
         "list_discussions": ["q", "limit"],
@@ -162,9 +160,7 @@ async def test_search_knowledge_searches_all_projects_or_one(tool_harness: ToolH
     here = await tool_harness.call("search_knowledge", q="oak", project="shed")
     assert here.text.startswith("- Planks (decision, discussion dis_")
     assert here.text.endswith("): Oak it is. Buy some.")
-    assert (
-        await tool_harness.call("search_knowledge", OTHER_TENANT, q="oak")
-    ).text == "No insights match."
+    assert (await tool_harness.call("search_knowledge", OTHER_TENANT, q="oak")).text == "No insights match."
     with pytest.raises(NotFound, match="project: there is no project 'Barn'"):
         await tool_harness.call("search_knowledge", q="oak", project="Barn")
 

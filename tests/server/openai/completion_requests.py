@@ -24,9 +24,7 @@ def parse_frames(text: str) -> list[Any]:
 
 
 def delta_text(frames: list[Any], field: str = "content") -> str:
-    deltas = [
-        choice["delta"] for frame in frames if isinstance(frame, dict) for choice in frame.get("choices", ())
-    ]
+    deltas = [choice["delta"] for frame in frames if isinstance(frame, dict) for choice in frame.get("choices", ())]
     return "".join(delta.get(field) or "" for delta in deltas)
 
 

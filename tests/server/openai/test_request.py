@@ -24,9 +24,7 @@ USER_MESSAGE = {"role": "user", "content": "Why?"}
 
 
 def completion_request(*messages: dict[str, Any], **more: Any) -> CompletionRequest:
-    return msgspec.convert(
-        {"model": "moot/debate", "messages": messages or [USER_MESSAGE], **more}, CompletionRequest
-    )
+    return msgspec.convert({"model": "moot/debate", "messages": messages or [USER_MESSAGE], **more}, CompletionRequest)
 
 
 def parse_input(*messages: dict[str, Any], participant_count: int = 2) -> CompletionInput:
@@ -61,9 +59,7 @@ def test_history_keeps_order_and_attributes_answers_by_name() -> None:
 
 
 def test_history_answers_belong_to_only_participant() -> None:
-    got = parse_input(
-        USER_MESSAGE, {"role": "assistant", "content": "So."}, USER_MESSAGE, participant_count=1
-    )
+    got = parse_input(USER_MESSAGE, {"role": "assistant", "content": "So."}, USER_MESSAGE, participant_count=1)
     assert got.history[1].participant == "alpha"
 
 
@@ -89,9 +85,7 @@ def test_files_are_decoded_from_data_urls() -> None:
 
 def test_message_with_only_file_gets_default_text() -> None:
     assert (
-        parse_input(
-            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": IMAGE_URL}}]}
-        ).question_text
+        parse_input({"role": "user", "content": [{"type": "image_url", "image_url": {"url": IMAGE_URL}}]}).question_text
         == FILES_ONLY_TEXT
     )
 
@@ -102,7 +96,10 @@ def test_message_with_only_file_gets_default_text() -> None:
         ([{"role": "assistant", "content": "So."}], "must be of the role user"),
         ([{"role": "system", "content": "Be."}], "must be of the role user"),
         ([{"role": "user", "content": " "}], r"messages\[0\].content: it is empty"),
-        ([{"role": "tool", "content": "4"}, USER_MESSAGE], r"messages\[0\].role: tools of the client are not supported"),
+        (
+            [{"role": "tool", "content": "4"}, USER_MESSAGE],
+            r"messages\[0\].role: tools of the client are not supported",
+        ),
         ([{"role": "assistant", "tool_calls": [{}]}, USER_MESSAGE], "tools of the client are not supported"),
         ([{"role": "user", "content": [{"type": "input_audio"}]}], "audio is not supported"),
         (

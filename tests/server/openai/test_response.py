@@ -43,16 +43,12 @@ def completion_run(*items: Event | Exception) -> CompletionRun:
                 raise one
             yield [one]
 
-    return CompletionRun(
-        "chatcmpl_1", RunPlan(mode="single", participants=make_participants(("x/y",))), events()
-    )
+    return CompletionRun("chatcmpl_1", RunPlan(mode="single", participants=make_participants(("x/y",))), events())
 
 
 async def stream_frames(*items: Event | Exception) -> str:
     keeping = IdempotentReply(NO_DATABASE, "local", None)
-    came = [
-        frame async for some in stream_completion(completion_run(*items), ENCODER, keeping) for frame in some
-    ]
+    came = [frame async for some in stream_completion(completion_run(*items), ENCODER, keeping) for frame in some]
     return (ENCODER.opening_frame() + b"".join(came)).decode()
 
 

@@ -83,8 +83,7 @@ def test_single_participant_text_is_streamed_as_content() -> None:
     telling = ResponseText(run_plan("single", 1))
     thought = ThoughtDelta(participant=A, stage="answer", round=0, text="Hm.")
     assert [
-        (bit.text, bit.is_content)
-        for bit in telling.apply_events([thought, text_delta(A, "Four"), text_delta(A, ".")])
+        (bit.text, bit.is_content) for bit in telling.apply_events([thought, text_delta(A, "Four"), text_delta(A, ".")])
     ] == [
         ("Hm.", False),
         ("Four", True),
@@ -155,8 +154,7 @@ def test_text_of_other_participants_is_buffered_until_active_turn_ends() -> None
         "**Alpha**\n\nOne"
     ]
     assert [
-        bit.text
-        for bit in telling.apply_events([turn_ended(B, "Two"), text_delta(A, "."), turn_ended(A, "One.")])
+        bit.text for bit in telling.apply_events([turn_ended(B, "Two"), text_delta(A, "."), turn_ended(A, "One.")])
     ] == [
         ".",
         "\n\n**Beta**\n\nTwo",
@@ -235,14 +233,9 @@ def test_whole_turns_omit_text_of_restarted_attempts() -> None:
 
 
 def test_failed_run_has_failure_message() -> None:
-    told = response_text(
-        run_plan("single", 1), turn_ended(A, status="failed", fault_message="Out."), status="failed"
-    )
+    told = response_text(run_plan("single", 1), turn_ended(A, status="failed", fault_message="Out."), status="failed")
     assert str(told.failure) == "Out."
-    assert (
-        str(response_text(run_plan("single", 1), text_delta(A, "Fo"), status="stopped").failure)
-        == STOPPED_MESSAGE
-    )
+    assert str(response_text(run_plan("single", 1), text_delta(A, "Fo"), status="stopped").failure) == STOPPED_MESSAGE
     assert str(response_text(run_plan("single", 1), turn_ended(A, " ")).failure) == NO_ANSWER_MESSAGE
 
 

@@ -57,15 +57,11 @@ async def test_preset_model_runs_debate(local_app: LocalApp) -> None:
     debaters = ["scripted/advocate", "scripted/sceptic", "scripted/undecided"]
     new = {"name": "Two minds", "participants": debaters, "mode": "debate"}
     await local_app.call_ok("POST", "/api/line-ups", new)
-    assert "line-up/Two minds" in [
-        one["id"] for one in (await local_app.call_ok("GET", "/v1/models"))["data"]
-    ]
+    assert "line-up/Two minds" in [one["id"] for one in (await local_app.call_ok("GET", "/v1/models"))["data"]]
     one = await local_app.call_ok("GET", "/v1/models/line-up%2FTwo%20minds")
     assert one["id"] == "line-up/Two minds"
     frames = parse_frames(
-        (
-            await local_app.call("POST", COMPLETIONS_PATH, completion_body("line-up/Two minds", stream=True))
-        ).text
+        (await local_app.call("POST", COMPLETIONS_PATH, completion_body("line-up/Two minds", stream=True))).text
     )
     assert frames[-1] == "[DONE]"
     reasoning = delta_text(frames, "reasoning_content")
@@ -73,9 +69,7 @@ async def test_preset_model_runs_debate(local_app: LocalApp) -> None:
         assert f"**{name}, first answer**" in reasoning
         assert f"**{name}, having read the others**" in reasoning
     assert delta_text(frames).strip()
-    assert await count_charges(local_app.services.database) == 7, (
-        "three, three again, and a synthesis: no minutes"
-    )
+    assert await count_charges(local_app.services.database) == 7, "three, three again, and a synthesis: no minutes"
 
 
 async def test_completion_accepts_history_and_system_message(local_app: LocalApp) -> None:
@@ -106,9 +100,7 @@ INVALID_REQUESTS: list[tuple[Any, int, str]] = [
 ]
 
 
-async def test_invalid_requests_return_openai_error_with_param(
-    local_app: LocalApp, subtests: pytest.Subtests
-) -> None:
+async def test_invalid_requests_return_openai_error_with_param(local_app: LocalApp, subtests: pytest.Subtests) -> None:
     for asked, status, param in INVALID_REQUESTS:
         for stream in (False, True):
             with subtests.test(param=param, status=status, stream=stream):
@@ -124,9 +116,7 @@ async def test_invalid_requests_return_openai_error_with_param(
 async def test_protocol_errors_return_openai_error(local_app: LocalApp) -> None:
     json = {"content-type": "application/json"}
     broken = await local_app.client.post(COMPLETIONS_PATH, content="{", headers=json)
-    other = await local_app.client.post(
-        COMPLETIONS_PATH, content="{}", headers={"content-type": "text/plain"}
-    )
+    other = await local_app.client.post(COMPLETIONS_PATH, content="{}", headers={"content-type": "text/plain"})
     large = await local_app.client.post(COMPLETIONS_PATH, content=b" " * (MAX_BODY + 1), headers=json)
     replies = [
         broken,
@@ -141,9 +131,7 @@ async def test_protocol_errors_return_openai_error(local_app: LocalApp) -> None:
 
 async def test_completion_requires_valid_token(sqlite_account_app: AccountApp) -> None:
     for headers in ({}, {"Authorization": "Bearer moot_wrong"}):
-        reply = await sqlite_account_app.client.post(
-            COMPLETIONS_PATH, json=completion_body(), headers=headers
-        )
+        reply = await sqlite_account_app.client.post(COMPLETIONS_PATH, json=completion_body(), headers=headers)
         assert (reply.status_code, reply.json()["error"]["code"]) == (401, "invalid_api_key")
     reply = await sqlite_account_app.client.post(
         COMPLETIONS_PATH, json=completion_body(), headers=await sqlite_account_app.create_token_headers("ada")
@@ -196,11 +184,7 @@ async def test_failed_run_returns_error_without_retry(local_app: LocalApp) -> No
     whole = await local_app.call("POST", COMPLETIONS_PATH, completion_body("scripted/unauthorized"))
     assert (whole.status_code, whole.headers["x-should-retry"]) == (502, "false")
     frames = parse_frames(
-        (
-            await local_app.call(
-                "POST", COMPLETIONS_PATH, completion_body("scripted/unauthorized", stream=True)
-            )
-        ).text
+        (await local_app.call("POST", COMPLETIONS_PATH, completion_body("scripted/unauthorized", stream=True))).text
     )
     assert "Key rejected" in frames[-1]["error"]["message"]
     assert "[DONE]" not in frames
@@ -261,9 +245,7 @@ async def test_repeated_completion_with_idempotency_key_runs_once(local_app: Loc
     first, second = [await local_app.call_ok("POST", COMPLETIONS_PATH, asked, **key) for _ in range(2)]
     assert first == second
     assert await count_charges(local_app.services.database) == 1
-    other = await local_app.call(
-        "POST", COMPLETIONS_PATH, completion_body("scripted/thinker", "Other?"), **key
-    )
+    other = await local_app.call("POST", COMPLETIONS_PATH, completion_body("scripted/thinker", "Other?"), **key)
     assert (other.status_code, list(other.json())) == (409, ["error"])
 
 
@@ -308,9 +290,7 @@ async def test_completion_in_discussion_sends_last_message(local_app: LocalApp) 
 
 async def test_disconnect_from_discussion_stops_run(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion(participants=["scripted/echo"])
-    client = CompletionClient(
-        completion_body(metadata={"discussion": opened["discussion"]["id"]}, stream=True)
-    )
+    client = CompletionClient(completion_body(metadata={"discussion": opened["discussion"]["id"]}, stream=True))
     reading = client.start_request(local_app.app)
     async with asyncio.timeout(60):
         while len(local_app.started_runs) < 2:
@@ -319,6 +299,4 @@ async def test_disconnect_from_discussion_stops_run(local_app: LocalApp) -> None
         await client.wait_for(b"More")
         client.disconnected.set()
         await reading
-    assert (
-        await local_app.services.runs.pending_commands(local_app.started_runs[1])
-    ).stop_reason == "stopped_by_user"
+    assert (await local_app.services.runs.pending_commands(local_app.started_runs[1])).stop_reason == "stopped_by_user"

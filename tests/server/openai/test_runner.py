@@ -40,9 +40,7 @@ async def test_closed_event_reader_stops_run(local_app: LocalApp) -> None:
 async def test_event_reader_does_not_find_run_of_other_tenant(local_app: LocalApp) -> None:
     run = (await local_app.create_discussion())["run"]["id"]
     with pytest.raises(NotFound):
-        await anext(
-            event_reader(local_app).read_events(Caller(account="x", tenant="x", name="x", kind="token"), run)
-        )
+        await anext(event_reader(local_app).read_events(Caller(account="x", tenant="x", name="x", kind="token"), run))
     assert (await local_app.services.runs.pending_commands(run)).stop_reason is None
 
 
@@ -76,9 +74,7 @@ async def test_unreadable_file_is_rejected_before_model_call(
     local_app: LocalApp,
 ) -> None:
     with pytest.raises(UsageError, match=r"^messages: .*takes no image files"):
-        await start_completion(
-            local_app, model="local/smollm2", messages=[{"role": "user", "content": IMAGE_CONTENT}]
-        )
+        await start_completion(local_app, model="local/smollm2", messages=[{"role": "user", "content": IMAGE_CONTENT}])
 
 
 async def test_completion_file_is_stored_in_discussion(local_app: LocalApp) -> None:
@@ -93,9 +89,7 @@ async def test_idempotency_key_starts_one_run_in_discussion(local_app: LocalApp)
     runs = {(await start_completion(local_app, "k", discussion=place)).id for _ in range(2)}
     assert runs == set(local_app.started_runs[1:])
     with pytest.raises(UsageError, match="Idempotency-Key"):
-        await start_completion(
-            local_app, "k2", discussion=place, messages=[{"role": "user", "content": IMAGE_CONTENT}]
-        )
+        await start_completion(local_app, "k2", discussion=place, messages=[{"role": "user", "content": IMAGE_CONTENT}])
 
 
 async def test_completion_in_discussion_rejects_too_long_message(local_app: LocalApp) -> None:

@@ -31,9 +31,7 @@ def test_message_content_accepts_typed_parts() -> None:
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}},
         {"type": "refusal", "refusal": "No."},
     ]
-    asked = msgspec.convert(
-        MINIMAL_REQUEST | {"messages": [{"role": "user", "content": parts}]}, CompletionRequest
-    )
+    asked = msgspec.convert(MINIMAL_REQUEST | {"messages": [{"role": "user", "content": parts}]}, CompletionRequest)
     assert [type(part) for part in asked.messages[0].content or ()] == [TextPart, ImagePart, RefusalPart]
 
 

@@ -19,13 +19,9 @@ async def test_list_models_contains_modes_and_preset_names_once(local_app: Local
 
 async def test_preset_name_resolves_to_newest_and_id_to_exact_preset(local_app: LocalApp) -> None:
     old = await local_app.call_ok("POST", "/api/line-ups", {"name": "Twice", "participants": TWO_MODELS})
-    await local_app.call_ok(
-        "POST", "/api/line-ups", {"name": "Twice", "participants": TWO_MODELS, "mode": "debate"}
-    )
+    await local_app.call_ok("POST", "/api/line-ups", {"name": "Twice", "participants": TWO_MODELS, "mode": "debate"})
     assert (await local_app.services.virtual_models.plan_run(LOCAL_CALLER, "line-up/Twice")).mode == "debate"
-    assert (
-        await local_app.services.virtual_models.plan_run(LOCAL_CALLER, f"line-up/{old['id']}")
-    ).mode == "parallel"
+    assert (await local_app.services.virtual_models.plan_run(LOCAL_CALLER, f"line-up/{old['id']}")).mode == "parallel"
 
 
 async def test_plan_of_preset_keeps_options_and_personas(local_app: LocalApp) -> None:
@@ -42,9 +38,7 @@ async def test_plan_of_preset_keeps_options_and_personas(local_app: LocalApp) ->
 async def test_plain_model_name_plans_single_mode(local_app: LocalApp) -> None:
     plan = await local_app.services.virtual_models.plan_run(LOCAL_CALLER, "scripted/echo")
     assert (plan.mode, [who.model for who in plan.participants]) == ("single", ["scripted/echo"])
-    assert (
-        await local_app.services.virtual_models.get_model(LOCAL_CALLER, "scripted/echo")
-    ).id == "scripted/echo"
+    assert (await local_app.services.virtual_models.get_model(LOCAL_CALLER, "scripted/echo")).id == "scripted/echo"
 
 
 @pytest.mark.parametrize("name", ["moot/none", "line-up/none", "nobody/none", "scripted/none", "none"])

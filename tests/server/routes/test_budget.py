@@ -156,9 +156,7 @@ async def test_estimate_lists_models_without_price(api: TenantApi) -> None:
         ({**QUESTION, "rounds": 11}, "rounds"),
     ],
 )
-async def test_estimate_rejects_invalid_body_by_field(
-    api: TenantApi, body: dict[str, Any], field: str
-) -> None:
+async def test_estimate_rejects_invalid_body_by_field(api: TenantApi, body: dict[str, Any], field: str) -> None:
     refused = await api.call("POST", "/estimate", body)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, field)
 

@@ -21,9 +21,7 @@ async def count_rows(local_app: LocalApp) -> tuple[int, ...]:
     """How much of everything there is."""
     async with local_app.services.database.read() as connection:
         tables = (discussion, message, run, idempotency)
-        return tuple(
-            [(await connection.execute(select(func.count()).select_from(t))).scalar_one() for t in tables]
-        )
+        return tuple([(await connection.execute(select(func.count()).select_from(t))).scalar_one() for t in tables])
 
 
 async def test_create_discussion_stores_rows_and_starts_run(local_app: LocalApp) -> None:
@@ -38,9 +36,7 @@ async def test_create_discussion_stores_rows_and_starts_run(local_app: LocalApp)
 
 async def test_create_discussion_stores_all_settings(local_app: LocalApp) -> None:
     project = (await local_app.call_ok("POST", "/api/projects", {"name": "Tables"}))["id"]
-    persona = (await local_app.call_ok("POST", "/api/personas", {"name": "Ada", "system_prompt": "Be Ada."}))[
-        "id"
-    ]
+    persona = (await local_app.call_ok("POST", "/api/personas", {"name": "Ada", "system_prompt": "Be Ada."}))["id"]
     wish = {
         "title": "  On tables  ",
         "mode": "consensus",
@@ -89,17 +85,13 @@ async def test_rejected_discussion_stores_nothing_and_releases_idempotency_key(
     assert refused.json()["errors"][0]["field"].startswith(next(iter(wrong)))
     assert await count_rows(local_app) == (0, 0, 0, 0)
     assert local_app.started_runs == []
-    opened = await local_app.call(
-        "POST", "/api/discussions", NEW_DISCUSSION_BODY, **{"Idempotency-Key": "once"}
-    )
+    opened = await local_app.call("POST", "/api/discussions", NEW_DISCUSSION_BODY, **{"Idempotency-Key": "once"})
     assert opened.status_code == 201, "the key is still free"
 
 
 @pytest.mark.parametrize(("seats", "mode"), [(1, "single"), (2, "parallel"), (3, "parallel")])
 async def test_default_mode_depends_on_participant_count(local_app: LocalApp, seats: int, mode: str) -> None:
-    assert (await local_app.create_discussion(participants=["scripted/echo"] * seats))["discussion"][
-        "mode"
-    ] == mode
+    assert (await local_app.create_discussion(participants=["scripted/echo"] * seats))["discussion"]["mode"] == mode
 
 
 async def test_consensus_requires_two_participants(local_app: LocalApp) -> None:
@@ -139,9 +131,7 @@ async def test_rejected_update_changes_nothing(local_app: LocalApp) -> None:
 
 async def test_update_discussion_clears_model_with_null(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion(model="scripted/steady")
-    changed = await local_app.call_ok(
-        "PATCH", f"/api/discussions/{opened['discussion']['id']}", {"model": None}
-    )
+    changed = await local_app.call_ok("PATCH", f"/api/discussions/{opened['discussion']['id']}", {"model": None})
     assert changed["model"] is None
     assert changed["updated_at"] > opened["discussion"]["updated_at"]
 
@@ -184,9 +174,7 @@ async def test_concurrent_requests_with_idempotency_key_run_once(local_app: Loca
 
 @pytest.mark.parametrize("key", ["", "x" * 201], ids=["empty", "long"])
 async def test_idempotency_key_with_invalid_length_is_rejected(local_app: LocalApp, key: str) -> None:
-    refused = await local_app.call(
-        "POST", "/api/discussions", NEW_DISCUSSION_BODY, **{"Idempotency-Key": key}
-    )
+    refused = await local_app.call("POST", "/api/discussions", NEW_DISCUSSION_BODY, **{"Idempotency-Key": key})
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "idempotency-key")
 
 
@@ -317,9 +305,7 @@ async def test_task_model_can_be_set_changed_and_cleared(local_app: LocalApp) ->
     opened = (await local_app.create_discussion(title="Mine", clerk="scripted/echo"))["discussion"]
     assert opened["clerk"] == "scripted/echo"
     path = f"/api/discussions/{opened['id']}"
-    assert (await local_app.call_ok("PATCH", path, {"clerk": "scripted/steady"}))[
-        "clerk"
-    ] == "scripted/steady"
+    assert (await local_app.call_ok("PATCH", path, {"clerk": "scripted/steady"}))["clerk"] == "scripted/steady"
     for method, where, body in (("PATCH", path, {}), ("POST", "/api/discussions", NEW_DISCUSSION_BODY)):
         refused = await local_app.call(method, where, body | {"clerk": "nobody/x"})
         assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "clerk")

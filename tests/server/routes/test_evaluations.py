@@ -55,9 +55,7 @@ async def test_evaluation_is_improved_accepted_and_undone(evaluation_app: Evalua
     assert event_types(events) == ["improving", "rewritten", "answered", "round_ended", "done"]
     assert events[-1]["outcome"] == "all_pass"
     assert events[-2]["round"]["better"]
-    assert evaluation_app.models.requests[-2].system.startswith(
-        "You take the part of Alpha.\n\nYou name sources."
-    )
+    assert evaluation_app.models.requests[-2].system.startswith("You take the part of Alpha.\n\nYou name sources.")
 
     accepted = await evaluation_app.api.call_ok("POST", f"/trials/{trial['id']}/accept")
     done = accepted["acceptance"]
@@ -65,9 +63,7 @@ async def test_evaluation_is_improved_accepted_and_undone(evaluation_app: Evalua
     assert accepted["accepted_at"] is not None
     persona = await evaluation_app.api.call_ok("GET", f"/personas/{done['persona']}")
     assert (persona["name"], persona["description"]) == ("Alpha", "You name sources.")
-    assert await evaluation_app.api.call_ok("POST", f"/trials/{trial['id']}/accept") == accepted, (
-        "once is enough"
-    )
+    assert await evaluation_app.api.call_ok("POST", f"/trials/{trial['id']}/accept") == accepted, "once is enough"
 
     undone = await evaluation_app.api.call_ok("POST", f"/trials/{trial['id']}/undo")
     assert (undone["acceptance"], undone["accepted_at"]) == (None, None)
@@ -95,9 +91,7 @@ async def test_failed_improvement_ends_stream_with_message_and_keeps_rounds(
     evaluation_app: EvaluationApp,
 ) -> None:
     trial = await evaluation_app.create_evaluation(False, False)
-    evaluation_app.models.queue_answers(
-        "judge", rewrite_reply("One."), judge_reply(True, False), "No.", "No."
-    )
+    evaluation_app.models.queue_answers("judge", rewrite_reply("One."), judge_reply(True, False), "No.", "No.")
     events = await evaluation_app.improve_evaluation(trial["id"])
     assert (events[-1]["outcome"], len(events[-1]["trial"]["rounds"])) == ("failed", 1)
     assert "scripted/judge" in events[-1]["message"]
@@ -122,9 +116,7 @@ async def test_failed_improvement_ends_stream_with_message_and_keeps_rounds(
         ({"assertions": "x", "model": "a/b"}, "model"),
     ],
 )
-async def test_judge_answer_rejects_invalid_body_by_field(
-    evaluation_app: EvaluationApp, body: Any, field: str
-) -> None:
+async def test_judge_answer_rejects_invalid_body_by_field(evaluation_app: EvaluationApp, body: Any, field: str) -> None:
     message = await evaluation_app.record_answer()
     refused = await evaluation_app.api.call("POST", f"/messages/{message.id}/assertions", body)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, field)
@@ -133,9 +125,7 @@ async def test_judge_answer_rejects_invalid_body_by_field(
 async def test_judge_answer_conflicts_for_user_message(evaluation_app: EvaluationApp) -> None:
     message = await evaluation_app.record_answer()
     run = await evaluation_app.services.runs.get_run(ANNA, message.run or "")
-    refused = await evaluation_app.api.call(
-        "POST", f"/messages/{run.message}/assertions", {"assertions": "x"}
-    )
+    refused = await evaluation_app.api.call("POST", f"/messages/{run.message}/assertions", {"assertions": "x"})
     assert refused.status_code == 409
 
 
@@ -150,9 +140,7 @@ async def test_judge_answer_conflicts_for_user_message(evaluation_app: Evaluatio
         ("POST", "/trials/{trial}/undo"),
     ],
 )
-async def test_evaluation_of_other_tenant_is_not_found(
-    evaluation_app: EvaluationApp, method: str, path: str
-) -> None:
+async def test_evaluation_of_other_tenant_is_not_found(evaluation_app: EvaluationApp, method: str, path: str) -> None:
     trial = await evaluation_app.create_evaluation(True, False)
     asked = len(evaluation_app.models.requests)
     body = {"assertions": "x"} if method == "POST" and "messages" in path else None

@@ -28,9 +28,7 @@ async def local_app(database: Database) -> AsyncIterator[LocalApp]:
 async def open_event_stream(local_app: LocalApp, query: str = "") -> AsyncIterator[AsgiClient]:
     """Read the stream until the block ends; then nothing of it is left."""
     visitor = AsgiClient()
-    stream = asyncio.create_task(
-        local_app.app(http_scope("/api/events", query), visitor.receive, visitor.send)
-    )
+    stream = asyncio.create_task(local_app.app(http_scope("/api/events", query), visitor.receive, visitor.send))
     try:
         await visitor.wait_for(b'"activity"')
         yield visitor

@@ -46,9 +46,7 @@ async def upload_file(
     return reply.json()
 
 
-async def post_file(
-    local_app: LocalApp, data: bytes, name: str = "notes.txt", content_type: str = ""
-) -> Response:
+async def post_file(local_app: LocalApp, data: bytes, name: str = "notes.txt", content_type: str = "") -> Response:
     sent = (name, data, content_type) if content_type else (name, data)
     return await local_app.client.post("/api/files", files={"file": sent})
 
@@ -60,9 +58,7 @@ async def download_file(local_app: LocalApp, id: str) -> Response:
 async def count_rows(local_app: LocalApp) -> tuple[int, ...]:
     async with local_app.services.database.read() as connection:
         tables = (file, blob, discussion, message)
-        return tuple(
-            [(await connection.execute(select(func.count()).select_from(t))).scalar_one() for t in tables]
-        )
+        return tuple([(await connection.execute(select(func.count()).select_from(t))).scalar_one() for t in tables])
 
 
 async def test_uploaded_file_downloads_unchanged(local_app: LocalApp) -> None:
@@ -181,9 +177,7 @@ async def test_create_discussion_rejects_file_unreadable_by_participant_and_stor
     keyed_account_app: AccountApp,
 ) -> None:
     ada = await keyed_account_app.create_token_headers("ada")
-    made = (
-        await keyed_account_app.client.post("/api/files", files={"file": ("cat.png", PNG)}, headers=ada)
-    ).json()
+    made = (await keyed_account_app.client.post("/api/files", files={"file": ("cat.png", PNG)}, headers=ada)).json()
     body = {
         "message": "What is it?",
         "participants": ["lab/gpt-5", {"model": "lab/deepseek-chat", "name": "Blind"}],
@@ -200,18 +194,14 @@ async def test_file_of_other_tenant_is_not_found(keyed_account_app: AccountApp) 
         await keyed_account_app.create_token_headers("ada"),
         await keyed_account_app.create_token_headers("bob"),
     )
-    made = (
-        await keyed_account_app.client.post("/api/files", files={"file": ("a.txt", b"Mine.")}, headers=ada)
-    ).json()
+    made = (await keyed_account_app.client.post("/api/files", files={"file": ("a.txt", b"Mine.")}, headers=ada)).json()
     for method, path in (("GET", ""), ("GET", "/content"), ("DELETE", "")):
         reply = await keyed_account_app.client.request(method, f"/api/files/{made['id']}{path}", headers=bob)
         assert reply.status_code == 404
     body = {"message": "Whose?", "participants": ["scripted/echo"], "files": [made["id"]]}
     refused = await keyed_account_app.client.post("/api/discussions", json=body, headers=bob)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (404, "files[0]")
-    assert (
-        await keyed_account_app.client.get(f"/api/files/{made['id']}/content", headers=ada)
-    ).content == b"Mine."
+    assert (await keyed_account_app.client.get(f"/api/files/{made['id']}/content", headers=ada)).content == b"Mine."
 
 
 async def test_upload_requires_credentials(keyed_account_app: AccountApp) -> None:
@@ -388,9 +378,7 @@ async def test_upload_rejects_malformed_form(upload_app: UploadApp, body: bytes,
 
 
 async def test_upload_ignores_unknown_charset(upload_app: UploadApp) -> None:
-    reply = await upload_app.send(
-        [form_body(b"words", more=b"Content-Type: text/plain; charset=klingon\r\n")]
-    )
+    reply = await upload_app.send([form_body(b"words", more=b"Content-Type: text/plain; charset=klingon\r\n")])
     assert (reply.status, upload_app.file_store.stored_files) == (201, [("a.txt", "text/plain", b"words")])
 
 
@@ -434,9 +422,7 @@ async def test_upload_disconnect_returns_400_without_log(
     assert caplog.records == []
 
 
-async def test_upload_times_out_when_body_is_missing(
-    upload_app: UploadApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_upload_times_out_when_body_is_missing(upload_app: UploadApp, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "UPLOAD_SECONDS", 0.01)
     reply = await upload_app.send([form_part(b"words")], complete=False)
     assert reply.status == 408

@@ -85,9 +85,7 @@ async def test_consolidate_project_stores_readable_patterns(project_setup: Proje
     assert early.status_code == 409
     await project_setup.api.call_ok("POST", f"/discussions/{project_setup.discussion.id}/export")
     finder = project_setup.api.script_model("finder", {"patterns": [PATTERN]})
-    done = (await project_setup.api.call_ok("POST", f"{path}/consolidate", {"model": finder}))[
-        "consolidation"
-    ]
+    done = (await project_setup.api.call_ok("POST", f"{path}/consolidate", {"model": finder}))["consolidation"]
     assert [one["title"] for one in done["patterns"]] == ["Everything wobbles"]
     assert await project_setup.api.call_ok("GET", f"{path}/patterns") == {"completed": done, "newest": done}
 
@@ -124,9 +122,7 @@ async def test_project_insights_are_paginated_and_searchable(project_setup: Proj
         ("GET", "/projects/{project}/insights?q=wobble"),
     ],
 )
-async def test_knowledge_of_other_tenant_is_not_found(
-    project_setup: ProjectSetup, method: str, path: str
-) -> None:
+async def test_knowledge_of_other_tenant_is_not_found(project_setup: ProjectSetup, method: str, path: str) -> None:
     body: object = {} if method == "POST" else None
     exported = await project_setup.api.call_ok("POST", f"/discussions/{project_setup.discussion.id}/export")
     foreign = path.format(discussion=project_setup.discussion.id, project=project_setup.project)
@@ -150,9 +146,7 @@ async def test_export_and_consolidate_reject_invalid_body_by_field(
 
 
 @pytest.mark.parametrize("path", MODEL_CALL_PATHS)
-async def test_export_and_consolidate_return_503_while_draining(
-    project_setup: ProjectSetup, path: str
-) -> None:
+async def test_export_and_consolidate_return_503_while_draining(project_setup: ProjectSetup, path: str) -> None:
     await project_setup.api.call_ok("POST", f"/discussions/{project_setup.discussion.id}/export")
     project_setup.api.services.discussion_service.drain()
     refused = await project_setup.api.call(
@@ -162,9 +156,7 @@ async def test_export_and_consolidate_return_503_while_draining(
 
 
 @pytest.mark.parametrize("path", MODEL_CALL_PATHS)
-async def test_export_and_consolidate_end_when_token_is_deleted(
-    project_setup: ProjectSetup, path: str
-) -> None:
+async def test_export_and_consolidate_end_when_token_is_deleted(project_setup: ProjectSetup, path: str) -> None:
     await project_setup.api.call_ok("POST", f"/discussions/{project_setup.discussion.id}/export")
     there = path.format(discussion=project_setup.discussion.id, project=project_setup.project)
     asking = asyncio.create_task(project_setup.api.call("POST", there, {"model": "scripted/silence"}))

@@ -15,9 +15,7 @@ from tests.support.databases import open_migrated_database
 from tests.support.provider_turns import API_KEY, ProviderServerSetup
 
 UNREACHABLE_URL = "http://127.0.0.1:9/v1"
-UNREACHABLE_SERVERS = {
-    f"{name}_BASE_URL": UNREACHABLE_URL for name in ("OLLAMA", "LMSTUDIO", "LLAMACPP", "VLLM")
-}
+UNREACHABLE_SERVERS = {f"{name}_BASE_URL": UNREACHABLE_URL for name in ("OLLAMA", "LMSTUDIO", "LLAMACPP", "VLLM")}
 
 
 @pytest.fixture(autouse=True)
@@ -101,9 +99,7 @@ async def test_demonstration_providers_have_note(account_app: AccountApp) -> Non
     assert "tiny demonstration model" in found["local"]["note"]
 
 
-async def test_own_key_is_used_to_list_models(
-    account_app: AccountApp, provider_server: ProviderServerSetup
-) -> None:
+async def test_own_key_is_used_to_list_models(account_app: AccountApp, provider_server: ProviderServerSetup) -> None:
     ada, bob = await account_app.create_token_headers("ada"), await account_app.create_token_headers("bob")
     await account_app.client.put("/api/keys/asked", json={"key": "sk-of-ada"}, headers=ada)
     (own,) = (await list_models(account_app, ada, "?provider=asked")).values()
@@ -136,9 +132,5 @@ async def test_provider_models_contain_recorded_token_rates(
     await TokenRates(account_app.database).add_counts(
         {"scripted/echo": TokenCount(300_000, 100_000), "gone/x": TokenCount(4, 1)}
     )
-    found = await list_models(
-        account_app, await account_app.create_token_headers("ada"), "?provider=scripted"
-    )
-    assert found["scripted"]["token_rates"] == {
-        "scripted/echo": {"characters_per_token": 3.005, "tokens": 100_000}
-    }
+    found = await list_models(account_app, await account_app.create_token_headers("ada"), "?provider=scripted")
+    assert found["scripted"]["token_rates"] == {"scripted/echo": {"characters_per_token": 3.005, "tokens": 100_000}}

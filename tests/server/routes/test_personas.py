@@ -74,9 +74,7 @@ async def test_persona_of_other_tenant_is_not_found(api: TenantApi, method: str,
         ("system_prompt", {"name": "Cook"}),
     ],
 )
-async def test_create_persona_rejects_invalid_body_by_field(
-    api: TenantApi, field: str, body: dict[str, Any]
-) -> None:
+async def test_create_persona_rejects_invalid_body_by_field(api: TenantApi, field: str, body: dict[str, Any]) -> None:
     refused = await api.call("POST", "/personas", body)
     assert refused.status_code == 400
     assert field in refused.text

@@ -10,9 +10,8 @@ from moot.providers.registry import Registry
 from moot.server.routes.presets import PresetChange, PresetDraft, apply_preset_change, build_preset
 from moot.services.participants import ParticipantResolver
 from moot.store.library.personas import Personas
-from moot.types.debate import DebateOptions
 from moot.types.errors import NotFound, UsageError
-from moot.types.modes import AdvisorOptions, DirectedOptions
+from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions
 from moot.types.personas import PersonaDraft
 from moot.types.presets import Preset
 from tests.support.accounts import ANNA, BERT, database_with_accounts
@@ -32,9 +31,7 @@ class PresetHarness:
         return await build_preset(self.participant_resolver, ANNA, draft)
 
     async def change_preset(self, preset: Preset, **change: Any) -> Preset:
-        return await apply_preset_change(
-            self.participant_resolver, ANNA, convert(change, PresetChange), preset
-        )
+        return await apply_preset_change(self.participant_resolver, ANNA, convert(change, PresetChange), preset)
 
 
 @pytest.fixture
@@ -124,17 +121,13 @@ async def test_preset_change_rejects_removing_participant_used_in_options(
     now = await preset_harness.create_preset(debate={"lead": "Beta", "quorum": 2})
     with pytest.raises(UsageError, match=r"^debate\.lead: there is no participant 'beta'"):
         await preset_harness.change_preset(now, participants=TWO_MODELS[:1])
-    alone = await preset_harness.change_preset(
-        now, participants=TWO_MODELS[:1], debate={"quorum": 1}, mode="single"
-    )
+    alone = await preset_harness.change_preset(now, participants=TWO_MODELS[:1], debate={"quorum": 1}, mode="single")
     assert (len(alone.participants), alone.debate) == (1, DebateOptions(quorum=1))
 
 
 async def test_preset_requires_own_persona_and_survives_its_deletion(preset_harness: PresetHarness) -> None:
     cook = await preset_harness.personas.create_persona(ANNA, PersonaDraft(name="Cook", description="Cooks."))
-    foreign = await preset_harness.personas.create_persona(
-        BERT, PersonaDraft(name="Spy", description="Spies.")
-    )
+    foreign = await preset_harness.personas.create_persona(BERT, PersonaDraft(name="Spy", description="Spies."))
     seats = [{"model": "scripted/echo", "persona": cook.id}]
     now = await preset_harness.create_preset(participants=seats)
     assert now.participants[0].name == "Cook"
@@ -160,9 +153,7 @@ async def test_preset_can_be_created_read_updated_and_deleted(api: TenantApi) ->
     made = await api.call("POST", "/line-ups", PRESET_BODY | {"mode": "debate", "debate": {"lead": "Rosa"}})
     assert made.status_code == 201
     two = made.json()
-    assert {
-        name: two[name] for name in ("name", "mode", "rounds", "clerk", "debate", "advisors", "directed")
-    } == {
+    assert {name: two[name] for name in ("name", "mode", "rounds", "clerk", "debate", "advisors", "directed")} == {
         "name": "Two",
         "mode": "debate",
         "rounds": 2,
@@ -174,17 +165,13 @@ async def test_preset_can_be_created_read_updated_and_deleted(api: TenantApi) ->
     assert await api.call_ok("GET", f"/line-ups/{two['id']}") == two
     assert await api.call_ok("GET", "/line-ups") == {"line_ups": [two], "next": None}
     changed = await api.call_ok("PATCH", f"/line-ups/{two['id']}", {"name": "Pair", "rounds": 3})
-    assert (
-        changed == await api.call_ok("GET", f"/line-ups/{two['id']}") == {**two, "name": "Pair", "rounds": 3}
-    )
+    assert changed == await api.call_ok("GET", f"/line-ups/{two['id']}") == {**two, "name": "Pair", "rounds": 3}
     assert (await api.call("DELETE", f"/line-ups/{two['id']}")).status_code == 204
     assert (await api.call("GET", f"/line-ups/{two['id']}")).status_code == 404
 
 
 async def test_update_preset_accepts_preset_as_read(api: TenantApi) -> None:
-    two = await api.call_ok(
-        "POST", "/line-ups", PRESET_BODY | {"directed": {"trigger": "rosa", "topic": "Tables"}}
-    )
+    two = await api.call_ok("POST", "/line-ups", PRESET_BODY | {"directed": {"trigger": "rosa", "topic": "Tables"}})
     sent = {name: value for name, value in two.items() if name not in {"id", "created_at"}}
     assert await api.call_ok("PATCH", f"/line-ups/{two['id']}", sent) == two
 

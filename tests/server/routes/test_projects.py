@@ -68,9 +68,7 @@ async def test_project_and_post_lists_are_paginated(api: TenantApi) -> None:
         ("DELETE", "/posts/{post}", None),
     ],
 )
-async def test_project_of_other_tenant_is_not_found(
-    api: TenantApi, method: str, path: str, body: object
-) -> None:
+async def test_project_of_other_tenant_is_not_found(api: TenantApi, method: str, path: str, body: object) -> None:
     moot = await api.call_ok("POST", "/projects", {"name": "Moot"})
     post = await api.call_ok("POST", f"/projects/{moot['id']}/posts", {"title": "News"})
     own = await api.call_ok("POST", "/projects", {"name": "Other"}, tenant=BERT)

@@ -50,11 +50,7 @@ async def test_own_key_takes_precedence_over_server_key(account_app: AccountApp)
     for provider in ("groq", "lab"):
         stored = await account_app.client.put(f"/api/keys/{provider}", json={"key": CANARY}, headers=ada)
         assert (stored.status_code, stored.content) == (204, b"")
-    assert (
-        (await key_statuses(account_app, ada))["groq"]
-        == (await key_statuses(account_app, ada))["lab"]
-        == "own"
-    )
+    assert (await key_statuses(account_app, ada))["groq"] == (await key_statuses(account_app, ada))["lab"] == "own"
     assert (await key_statuses(account_app, bob))["groq"] == "server"
     assert (await key_statuses(account_app, bob))["lab"] == "missing"
     assert (await account_app.client.delete("/api/keys/groq", headers=ada)).status_code == 204
@@ -71,9 +67,7 @@ async def test_delete_key_finds_only_own_key(account_app: AccountApp) -> None:
 
 
 @pytest.mark.parametrize("provider", ["ollama", "local", "scripted", "bare"])
-async def test_store_key_is_rejected_for_provider_without_key(
-    sqlite_account_app: AccountApp, provider: str
-) -> None:
+async def test_store_key_is_rejected_for_provider_without_key(sqlite_account_app: AccountApp, provider: str) -> None:
     ada = await sqlite_account_app.create_token_headers("ada")
     reply = await sqlite_account_app.client.put(f"/api/keys/{provider}", json={"key": CANARY}, headers=ada)
     assert reply.status_code == 400
@@ -125,9 +119,7 @@ async def test_stored_key_is_ignored_after_provider_address_changes(database: Da
         assert (await key_statuses(house, ada))["lab"] == "missing"
 
 
-async def test_stored_key_appears_in_no_response_log_or_file(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_stored_key_appears_in_no_response_log_or_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     async with (
         open_migrated_database("sqlite", tmp_path) as database,

@@ -254,9 +254,7 @@ async def test_stop_run_stores_request_and_leaves_ended_run_unchanged(local_app:
 async def test_activity_counts_active_runs_per_discussion(local_app: LocalApp) -> None:
     assert await local_app.call_ok("GET", "/api/activity") == []
     one, two = await local_app.create_discussion(), await local_app.create_discussion()
-    more = await local_app.call_ok(
-        "POST", f"/api/discussions/{two['discussion']['id']}/messages", {"message": "And?"}
-    )
+    more = await local_app.call_ok("POST", f"/api/discussions/{two['discussion']['id']}/messages", {"message": "And?"})
     ids = [opened["discussion"]["id"] for opened in (one, two)]
     told = await local_app.call_ok("GET", "/api/activity")
     assert told == [{"discussion": ids[0], "runs": 1}, {"discussion": ids[1], "runs": 2}]

@@ -76,9 +76,7 @@ async def test_stateless_chat_streams_turn_events(local_app: LocalApp) -> None:
 
 
 async def test_stateless_chat_stores_only_charges(database: Database) -> None:
-    asked = chat_request(
-        MIRA, TOM, model="scripted/teacher", directorState=director_state(agent_response("mira"))
-    )
+    asked = chat_request(MIRA, TOM, model="scripted/teacher", directorState=director_state(agent_response("mira")))
     async with create_local_app(database) as here:
         before = await read_tables(database)
         assert event_types(parse_events((await here.call("POST", CHAT_PATH, asked)).text))[-1] == "done"
@@ -98,9 +96,7 @@ async def test_stateless_chat_stores_only_charges(database: Database) -> None:
         (("model",), "model"),
     ],
 )
-async def test_stateless_chat_names_missing_field(
-    local_app: LocalApp, missing: tuple[str, ...], field: str
-) -> None:
+async def test_stateless_chat_names_missing_field(local_app: LocalApp, missing: tuple[str, ...], field: str) -> None:
     asked = chat_request(MIRA)
     holder = asked if len(missing) == 1 else asked[missing[0]]
     del holder[missing[-1]]
@@ -126,9 +122,7 @@ async def test_stateless_chat_names_missing_field(
         ({"directorState": {"turnCount": 10**18}}, "directorState.turnCount"),
     ],
 )
-async def test_stateless_chat_names_invalid_field(
-    local_app: LocalApp, wrong: dict[str, Any], field: str
-) -> None:
+async def test_stateless_chat_names_invalid_field(local_app: LocalApp, wrong: dict[str, Any], field: str) -> None:
     reply = await local_app.call("POST", CHAT_PATH, chat_request(MIRA, **{"model": "scripted/echo", **wrong}))
     assert reply.status_code == 400
     assert [error["field"] for error in reply.json()["errors"]] == [field]
@@ -168,9 +162,7 @@ async def test_stateless_chat_rejects_too_large_body(local_app: LocalApp) -> Non
 async def test_deeply_nested_json_gets_valid_response(local_app: LocalApp, depth: int) -> None:
     deep = "[" * depth + "]" * depth
     ledger = msgspec.json.encode(whiteboard_action("wb_open", deep="DEEP")).decode()
-    said = director_state(
-        agent_response("mira", whiteboardActions=["LEDGER"]), whiteboard_ledger=({"LEDGER": 1},)
-    )
+    said = director_state(agent_response("mira", whiteboardActions=["LEDGER"]), whiteboard_ledger=({"LEDGER": 1},))
     asked = msgspec.json.encode(chat_request(MIRA, model="scripted/echo", directorState=said)).decode()
     asked = asked.replace('{"LEDGER":1}', ledger).replace('"LEDGER"', ledger).replace('"DEEP"', deep)
     headers = {"content-type": "application/json"}
@@ -209,15 +201,11 @@ async def test_request_key_is_used_and_never_stored(database: Database) -> None:
     lab = FakeProviderServer(Scripts({**BUILT_IN_SCRIPTS, "m": Script(answer=ANSWER)}))
     async with lab_serving(lab) as url:
         config = ProviderConfig(api="openai", base_url=f"{url}/v1", key_env="LAB_KEY")
-        async with create_account_app(
-            database, local=True, environment={"LAB_KEY": "sk-server"}, lab=config
-        ) as house:
+        async with create_account_app(database, local=True, environment={"LAB_KEY": "sk-server"}, lab=config) as house:
             await Budgets(database).set_limit("local", 0.0)
             before = await read_tables(database)
             for model, ending in (("lab/m", ["agent_end", "done"]), ("lab/unauthorized", ["error", "done"])):
-                reply = await house.client.post(
-                    CHAT_PATH, json=chat_request(MIRA, model=model, apiKey=REQUEST_KEY)
-                )
+                reply = await house.client.post(CHAT_PATH, json=chat_request(MIRA, model=model, apiKey=REQUEST_KEY))
                 assert event_types(parse_events(reply.text))[-2:] == ending
                 assert REQUEST_KEY not in reply.text
             assert {call.key for call in lab.received_requests} == {REQUEST_KEY}
@@ -269,9 +257,7 @@ async def test_disconnect_ends_stateless_turn(local_app: LocalApp) -> None:
     assert await charge_purposes(local_app.services.database) == ["answer"]
 
 
-async def test_idle_stateless_stream_sends_heartbeats(
-    local_app: LocalApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_idle_stateless_stream_sends_heartbeats(local_app: LocalApp, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.0)
     monkeypatch.setattr(ephemeral, "POLL_SECONDS", 0.001)
     client = ChatClient(chat_request(MIRA, LI, model="scripted/silence"))

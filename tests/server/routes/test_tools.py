@@ -53,9 +53,7 @@ async def test_own_tool_server_is_stored_listed_and_deleted_without_showing_head
         {"url": URL, "approve": "never"},
     ],
 )
-async def test_store_tool_server_rejects_command_and_trust_settings(
-    api: TenantApi, body: dict[str, Any]
-) -> None:
+async def test_store_tool_server_rejects_command_and_trust_settings(api: TenantApi, body: dict[str, Any]) -> None:
     assert (await api.call("PUT", "/tool-servers/mine", body)).status_code == 400
     assert await api.call_ok("GET", "/tool-servers") == []
 
@@ -63,9 +61,7 @@ async def test_store_tool_server_rejects_command_and_trust_settings(
 @pytest.mark.parametrize(
     ("name", "status"), [("notes", 409), ("moot", 409), ("Mine", 400), ("a%20b", 400), ("x" * 33, 400)]
 )
-async def test_store_tool_server_rejects_taken_or_invalid_name(
-    api: TenantApi, name: str, status: int
-) -> None:
+async def test_store_tool_server_rejects_taken_or_invalid_name(api: TenantApi, name: str, status: int) -> None:
     assert (await api.call("PUT", f"/tool-servers/{name}", {"url": URL})).status_code == status
 
 

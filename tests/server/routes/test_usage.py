@@ -9,9 +9,7 @@ from moot.types.chunks import Usage
 from tests.server.account_app import AccountApp
 
 
-async def add_charge(
-    database: Database, account: str, cost: float | None, discussion: str | None = None
-) -> None:
+async def add_charge(database: Database, account: str, cost: float | None, discussion: str | None = None) -> None:
     payer = Payer(tenant=account, account=account, discussion=discussion)
     paid = Charge(purpose="answer", model="a/b", usage=Usage(10, 5, 2, 1), cost=cost)
     await charged(database, payer, paid)
@@ -41,12 +39,8 @@ async def test_usage_covers_last_thirty_days_by_default(account_app: AccountApp)
     assert (asked.json()["since"], asked.json()["until"]) == ("2026-02-01", "2026-02-28")
 
 
-@pytest.mark.parametrize(
-    "query", ["until=9999-12-31", "until=0001-01-01", "since=0001-01-01&until=0001-01-01"]
-)
-async def test_usage_accepts_first_and_last_calendar_dates(
-    sqlite_account_app: AccountApp, query: str
-) -> None:
+@pytest.mark.parametrize("query", ["until=9999-12-31", "until=0001-01-01", "since=0001-01-01&until=0001-01-01"])
+async def test_usage_accepts_first_and_last_calendar_dates(sqlite_account_app: AccountApp, query: str) -> None:
     ada = await sqlite_account_app.create_token_headers("ada")
     assert (await sqlite_account_app.client.get(f"/api/usage?{query}", headers=ada)).status_code == 200
 

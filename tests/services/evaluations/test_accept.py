@@ -43,15 +43,11 @@ async def create_improved_evaluation(
 
 async def participant_persona(harness: EvaluationApp, evaluation: Evaluation) -> str | None:
     message = await harness.services.discussions.find_message(ANNA, evaluation.message)
-    return (
-        (await harness.services.discussions.get_discussion(ANNA, message.discussion)).participants[0].persona
-    )
+    return (await harness.services.discussions.get_discussion(ANNA, message.discussion)).participants[0].persona
 
 
 async def test_apply_improvement_changes_own_persona_and_undo_restores_it(harness: EvaluationApp) -> None:
-    own = await harness.services.personas.create_persona(
-        ANNA, PersonaDraft(name="Ada", description="You count.")
-    )
+    own = await harness.services.personas.create_persona(ANNA, PersonaDraft(name="Ada", description="You count."))
     trial = await create_improved_evaluation(harness, "You count, and name sources.", persona=own.id)
     accepted = await harness.services.improvement_applier.apply_improvement(CALLER, trial.id)
     assert accepted.acceptance is not None
@@ -90,9 +86,7 @@ async def test_apply_improvement_replaces_shared_persona_for_one_participant(har
 
 
 async def test_apply_improvement_is_rejected_when_persona_was_changed(harness: EvaluationApp) -> None:
-    own = await harness.services.personas.create_persona(
-        ANNA, PersonaDraft(name="Ada", description="You count.")
-    )
+    own = await harness.services.personas.create_persona(ANNA, PersonaDraft(name="Ada", description="You count."))
     trial = await create_improved_evaluation(harness, persona=own.id)
     await harness.services.personas.update_persona(ANNA, own.id, PersonaChange(description="You add."))
     with pytest.raises(Conflict, match="changed"):
@@ -101,9 +95,7 @@ async def test_apply_improvement_is_rejected_when_persona_was_changed(harness: E
 
 
 async def test_undo_improvement_is_rejected_when_persona_was_changed(harness: EvaluationApp) -> None:
-    own = await harness.services.personas.create_persona(
-        ANNA, PersonaDraft(name="Ada", description="You count.")
-    )
+    own = await harness.services.personas.create_persona(ANNA, PersonaDraft(name="Ada", description="You count."))
     trial = await create_improved_evaluation(harness, persona=own.id)
     await harness.services.improvement_applier.apply_improvement(CALLER, trial.id)
     await harness.services.personas.update_persona(ANNA, own.id, PersonaChange(description="You add."))
@@ -119,7 +111,7 @@ async def test_apply_improvement_is_rejected_when_participant_has_other_persona(
     message = await harness.services.discussions.find_message(ANNA, trial.message)
     seated = await harness.services.participant_resolver.resolve_participants(ANNA, ["scripted/alpha"])
     await harness.services.discussions.update_discussion(ANNA, message.discussion, {"participants": seated})
-    with pytest.raises(Conflict, match="another part"):
+    with pytest.raises(Conflict, match="another persona"):
         await harness.services.improvement_applier.apply_improvement(CALLER, trial.id)
 
 

@@ -67,9 +67,7 @@ async def test_rewrite_builds_only_on_better_rounds(harness: EvaluationApp) -> N
 
 async def test_answer_request_differs_only_in_persona(harness: EvaluationApp) -> None:
     trial = await harness.create_evaluation(True, False, persona=SCEPTIC)
-    harness.models.queue_answers(
-        "judge", rewrite_reply("You doubt, and name sources."), judge_reply(True, True)
-    )
+    harness.models.queue_answers("judge", rewrite_reply("You doubt, and name sources."), judge_reply(True, True))
     await collect_improvement_events(harness, trial["id"])
     (asked,) = [one for one in harness.models.requests if one.model == "alpha"]
     message = await harness.services.discussions.find_message(ANNA, trial["message"])
@@ -142,16 +140,14 @@ async def test_evaluation_held_by_other_worker_is_respected_only_while_worker_li
 
 
 async def test_improve_is_rejected_when_persona_was_changed_or_deleted(harness: EvaluationApp) -> None:
-    own = await harness.services.personas.create_persona(
-        ANNA, PersonaDraft(name="Ada", description="You count.")
-    )
+    own = await harness.services.personas.create_persona(ANNA, PersonaDraft(name="Ada", description="You count."))
     changed = await harness.create_evaluation(True, False, persona=own.id)
     await harness.services.personas.update_persona(ANNA, own.id, PersonaChange(description="You add."))
-    with pytest.raises(Conflict, match="changed or deleted since"):
+    with pytest.raises(Conflict, match="changed or deleted after"):
         await collect_improvement_events(harness, changed["id"])
     gone = await harness.create_evaluation(True, False, persona=own.id)
     await harness.services.personas.delete_persona(ANNA, own.id)
-    with pytest.raises(Conflict, match="changed or deleted since"):
+    with pytest.raises(Conflict, match="changed or deleted after"):
         await collect_improvement_events(harness, gone["id"])
 
 

@@ -27,23 +27,17 @@ async def add_credentials(database: Database) -> None:
     async with database.write() as connection:
         for secret, until in (("here", FAR_FUTURE), ("over", 1.0)):
             await connection.execute(
-                insert(session).values(
-                    hash=hash_secret(secret), account=ANNA, created_at=0.0, expires_at=until
-                )
+                insert(session).values(hash=hash_secret(secret), account=ANNA, created_at=0.0, expires_at=until)
             )
         await connection.execute(
-            insert(token).values(
-                id="token_1", account=ANNA, hash=hash_secret("tok"), name="t", created_at=0.0
-            )
+            insert(token).values(id="token_1", account=ANNA, hash=hash_secret("tok"), name="t", created_at=0.0)
         )
 
 
 async def test_session_and_token_are_found_only_by_own_hash(database: Database) -> None:
     await add_credentials(database)
     async with database.read() as connection:
-        assert (await connection.execute(session_owner_query(hash_secret("here")))).all() == [
-            (ANNA, ANNA, ANNA)
-        ]
+        assert (await connection.execute(session_owner_query(hash_secret("here")))).all() == [(ANNA, ANNA, ANNA)]
         assert (await connection.execute(token_owner_query(hash_secret("tok")))).all() == [(ANNA, ANNA, ANNA)]
         for query in (
             session_owner_query(hash_secret("over")),
@@ -80,9 +74,7 @@ async def test_credential_is_valid_while_it_exists(database: Database) -> None:
     async with database.write() as connection:
         assert await is_credential_valid(connection, caller("here"))
         assert not await is_credential_valid(connection, caller("over"))
-        assert await is_credential_valid(
-            connection, Caller(account=BERT, tenant=BERT, name=BERT, kind="local")
-        )
+        assert await is_credential_valid(connection, Caller(account=BERT, tenant=BERT, name=BERT, kind="local"))
 
 
 async def test_verify_password_accepts_only_matching_password() -> None:

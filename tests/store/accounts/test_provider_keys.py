@@ -62,9 +62,7 @@ async def test_delete_key_removes_only_own_key(database: Database) -> None:
             await keys.delete_key(ANNA, provider)
 
 
-@pytest.mark.parametrize(
-    "moved", [{"tenant": BERT}, {"provider": "groq"}, {"origin": "https://evil.example"}], ids=str
-)
+@pytest.mark.parametrize("moved", [{"tenant": BERT}, {"provider": "groq"}, {"origin": "https://evil.example"}], ids=str)
 async def test_secret_is_rejected_when_its_row_was_moved(database: Database, moved: dict[str, str]) -> None:
     keys = await store_canary_key(database)
     async with database.write() as connection:
@@ -95,9 +93,6 @@ async def test_concurrent_reads_share_one_query_and_later_reads_see_new_key(
     database: Database,
 ) -> None:
     keys = await store_canary_key(database)
-    assert (
-        await asyncio.gather(*(keys.secret(ANNA, "openai", OPENAI_ORIGIN) for _ in range(12)))
-        == [CANARY_KEY] * 12
-    )
+    assert await asyncio.gather(*(keys.secret(ANNA, "openai", OPENAI_ORIGIN) for _ in range(12))) == [CANARY_KEY] * 12
     await keys.store_key(ANNA, "openai", OPENAI_ORIGIN, "sk-newer")
     assert await keys.secret(ANNA, "openai", OPENAI_ORIGIN) == "sk-newer"

@@ -44,9 +44,7 @@ async def test_headers_are_encrypted_for_their_url(servers: ToolServers, databas
         await servers.load_server(ANNA, "notes")
 
 
-async def test_store_server_rejects_more_than_maximum(
-    servers: ToolServers, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_store_server_rejects_more_than_maximum(servers: ToolServers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool_servers, "MAX_SERVERS", 1)
     await servers.store_server(ANNA, "one", URL, {})
     await servers.store_server(ANNA, "one", URL, {})

@@ -144,7 +144,7 @@ async def test_over_budget_message_names_cost_remainder_and_next_week(
         await harness.create_run_with_reservation(0.5)
     assert str(caught.value) == (
         "This would cost about $0.50, and of this week's budget of $1.00 only $0.25 is left. The next week begins on "
-        "Monday, 2026-11-16, at 00:00 UTC. Until then, POST /api/budget/re-up resets this week once."
+        "Monday, 2026-11-16, at 00:00 UTC. Until then, POST /api/budget/re-up resets the budget once."
     )
     await harness.budgets.reset_week(ANNA)
     with pytest.raises(OverBudget) as caught:
@@ -167,9 +167,7 @@ async def test_free_run_is_allowed_when_budget_is_spent(harness: BudgetHarness) 
 
 
 async def test_concurrent_reservations_do_not_exceed_budget(harness: BudgetHarness) -> None:
-    tried = await asyncio.gather(
-        *(harness.create_run_with_reservation(0.1) for _ in range(30)), return_exceptions=True
-    )
+    tried = await asyncio.gather(*(harness.create_run_with_reservation(0.1) for _ in range(30)), return_exceptions=True)
     assert sum(isinstance(one, str) for one in tried) == 10
     assert sum(isinstance(one, OverBudget) for one in tried) == 20
 
@@ -207,9 +205,7 @@ async def test_reset_week_is_allowed_once_per_week(harness: BudgetHarness) -> No
 
 
 async def test_concurrent_reset_week_succeeds_once(harness: BudgetHarness) -> None:
-    tried = await asyncio.gather(
-        *(harness.budgets.reset_week(ANNA) for _ in range(8)), return_exceptions=True
-    )
+    tried = await asyncio.gather(*(harness.budgets.reset_week(ANNA) for _ in range(8)), return_exceptions=True)
     assert sum(isinstance(one, Conflict) for one in tried) == 7
 
 

@@ -30,15 +30,11 @@ async def add_charge_at(
     model: str = "a/b",
 ) -> None:
     payer = Payer(tenant=account, account=account, discussion=discussion)
-    await add_charge_at_time(
-        database, payer, Charge(purpose=purpose, model=model, usage=usage, cost=cost), charged_at
-    )
+    await add_charge_at_time(database, payer, Charge(purpose=purpose, model=model, usage=usage, cost=cost), charged_at)
 
 
 async def usage_rows(database: Database, group_by: GroupBy) -> Sequence[SpendingItem]:
-    return (
-        await UsageReports(database).account_usage(ANNA, november_time(1, 0), november_time(30, 0), group_by)
-    ).rows
+    return (await UsageReports(database).account_usage(ANNA, november_time(1, 0), november_time(30, 0), group_by)).rows
 
 
 async def test_account_usage_sums_tokens_and_cost(database: Database) -> None:
@@ -81,9 +77,7 @@ async def test_account_usage_range_includes_start_and_excludes_end(database: Dat
 
 
 @pytest.mark.parametrize(("by", "keys"), [("model", ["c/d", "a/b"]), ("purpose", ["title", "answer"])])
-async def test_account_usage_lists_most_expensive_first(
-    database: Database, by: GroupBy, keys: list[str]
-) -> None:
+async def test_account_usage_lists_most_expensive_first(database: Database, by: GroupBy, keys: list[str]) -> None:
     await create_accounts(database)
     await add_charge_at(database, november_time(2), 0.1)
     await add_charge_at(database, november_time(2), 0.1)
@@ -113,9 +107,7 @@ async def test_account_usage_is_empty_without_charges(database: Database) -> Non
     assert (spent.total.calls, spent.total.cost, spent.rows) == (0, 0.0, ())
 
 
-async def test_account_usage_limits_rows_but_not_total(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_account_usage_limits_rows_but_not_total(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bills, "MAX_ROWS", 2)
     await create_accounts(database)
     for name in "abc":

@@ -33,9 +33,7 @@ async def test_save_binding_replaces_existing_binding(channels: Channels) -> Non
     await channels.save_binding(GENERAL_BINDING)
     assert await channels.list_bindings(ANNA) == (GENERAL_BINDING,)
     assert await channels.find_binding(ANNA, "100") == GENERAL_BINDING
-    other = replace(
-        GENERAL_BINDING, mode="single", participants=make_participants(("scripted/echo",)), created_at=2.0
-    )
+    other = replace(GENERAL_BINDING, mode="single", participants=make_participants(("scripted/echo",)), created_at=2.0)
     await channels.save_binding(other)
     assert await channels.list_bindings(ANNA) == (other,)
 
@@ -53,9 +51,7 @@ async def test_record_error_sets_and_clears_error(channels: Channels) -> None:
         assert (await channels.find_binding(ANNA, "100")) == replace(GENERAL_BINDING, trouble=trouble)
 
 
-async def test_incoming_message_is_pending_until_answered_or_discarded(
-    channels: Channels, database: Database
-) -> None:
+async def test_incoming_message_is_pending_until_answered_or_discarded(channels: Channels, database: Database) -> None:
     run = await create_run(database, await create_discussion(database))
     await channels.save_binding(GENERAL_BINDING)
     for message in ("7", "8", "9", "8"):
@@ -76,17 +72,13 @@ async def test_delivery_progress_records_cursor_and_posts(channels: Channels, da
     await channels.record_post("100", run.id, 0, "500")
     await channels.record_post("100", run.id, 1)
     await channels.save_delivery_cursor("100", run.id, 12)
-    assert await channels.delivery_progress("100", run.id) == DeliveryProgress(
-        seq=12, posts={0: "500", 1: None}
-    )
+    assert await channels.delivery_progress("100", run.id) == DeliveryProgress(seq=12, posts={0: "500", 1: None})
     assert await channels.find_known_posts(["500", "501"]) == {"500"}
     await channels.record_answering_run("100", "8", run.id, "somebody")
     assert (await channels.delivery_progress("100", run.id)).seq == 12
 
 
-async def test_delivery_cursors_include_only_runs_since_binding(
-    channels: Channels, database: Database
-) -> None:
+async def test_delivery_cursors_include_only_runs_since_binding(channels: Channels, database: Database) -> None:
     table = await create_discussion(database)
     old = await create_run(database, table)
     bound = replace(GENERAL_BINDING, discussion=table.id, created_at=time.time())

@@ -41,9 +41,7 @@ async def test_channel_messages_span_all_discussions_of_the_channel(
     assert await memories.channel_messages(BERT, "100", 0.0) == []
 
 
-async def test_find_channel_returns_channel_bound_to_discussion(
-    memories: ChannelMemories, database: Database
-) -> None:
+async def test_find_channel_returns_channel_bound_to_discussion(memories: ChannelMemories, database: Database) -> None:
     here = await create_discussion(database)
     assert await memories.find_channel(ANNA, here.id) is None
     await Channels(database).save_binding(replace(GENERAL_BINDING, discussion=here.id))

@@ -53,9 +53,7 @@ async def discussions(database: Database) -> Discussions:
     return Discussions(database)
 
 
-async def create_discussions(
-    database: Database, updated_times: Sequence[float], owner: str = ANNA
-) -> list[Discussion]:
+async def create_discussions(database: Database, updated_times: Sequence[float], owner: str = ANNA) -> list[Discussion]:
     """Store discussions that were last touched at these times."""
     found = []
     for time in updated_times:
@@ -98,9 +96,7 @@ async def test_discussion_round_trips_through_database(database: Database, discu
     assert await discussions.get_discussion(ANNA, "dis_1") == new
 
 
-async def test_other_tenant_cannot_read_or_change_discussion(
-    database: Database, discussions: Discussions
-) -> None:
+async def test_other_tenant_cannot_read_or_change_discussion(database: Database, discussions: Discussions) -> None:
     mine = await create_discussion(database, ANNA, "a secret")
     for tenant, id in ((BERT, mine.id), (ANNA, "dis_none")):
         for asked in (
@@ -189,9 +185,7 @@ async def test_list_discussions_filters_by_status_project_and_words(
 
 
 async def test_search_hit_shows_newest_matching_message(database: Database, discussions: Discussions) -> None:
-    owl = await create_discussion(
-        database, ANNA, "Is an owl a bird?", "An owl is one.", "Why?", title="Birds"
-    )
+    owl = await create_discussion(database, ANNA, "Is an owl a bird?", "An owl is one.", "Why?", title="Birds")
     tea = await create_discussion(database, ANNA, "Is there tea?", title="An owl at tea")
     await create_discussion(database, BERT, "Owls, owls, owls", title="Owls")
     said = await discussions.list_messages(owl.id)
@@ -224,9 +218,7 @@ async def test_update_discussion_stores_notifies_and_moves_to_front(
     assert (await discussions.list_discussions(ANNA)).discussions == (changed, new)
 
 
-async def test_reactivate_discussion_changes_only_that_discussion(
-    database: Database, discussions: Discussions
-) -> None:
+async def test_reactivate_discussion_changes_only_that_discussion(database: Database, discussions: Discussions) -> None:
     one, other = await create_discussions(database, [1.0, 2.0])
     async with database.write() as connection:
         await connection.execute(update(table).values(status="archived"))
@@ -236,18 +228,14 @@ async def test_reactivate_discussion_changes_only_that_discussion(
     assert (second.status, second.updated_at) == ("archived", 2.0)
 
 
-async def test_update_discussion_rejects_unknown_project(
-    database: Database, discussions: Discussions
-) -> None:
+async def test_update_discussion_rejects_unknown_project(database: Database, discussions: Discussions) -> None:
     new = await create_discussion(database)
     with pytest.raises(IntegrityError):
         await discussions.update_discussion(ANNA, new.id, {"project": "project_none"})
     assert await discussions.get_discussion(ANNA, new.id) == new
 
 
-async def test_delete_discussion_removes_dependents_and_notifies(
-    database: Database, discussions: Discussions
-) -> None:
+async def test_delete_discussion_removes_dependents_and_notifies(database: Database, discussions: Discussions) -> None:
     gone, kept = (
         await create_discussion(database, ANNA, "bye"),
         await create_discussion(database, ANNA, "stay"),
@@ -269,9 +257,7 @@ async def test_delete_discussion_removes_dependents_and_notifies(
     assert await list_all_pages(discussions, 5, q="stay") == [[kept.id]]
 
 
-async def test_delete_discussion_is_rejected_while_a_run_is_live(
-    database: Database, discussions: Discussions
-) -> None:
+async def test_delete_discussion_is_rejected_while_a_run_is_live(database: Database, discussions: Discussions) -> None:
     new = await create_discussion(database)
     live = await create_leased_run(database, new)
     with pytest.raises(Conflict, match=live.run):
@@ -279,9 +265,7 @@ async def test_delete_discussion_is_rejected_while_a_run_is_live(
     assert await discussions.live_runs(ANNA, new.id) != ()
 
 
-async def test_delete_and_new_run_at_once_do_not_both_succeed(
-    database: Database, discussions: Discussions
-) -> None:
+async def test_delete_and_new_run_at_once_do_not_both_succeed(database: Database, discussions: Discussions) -> None:
     for _ in range(10):
         new = await create_discussion(database)
         deleted, started = await asyncio.gather(
@@ -308,21 +292,16 @@ async def test_list_messages_returns_messages_in_order(database: Database, discu
     assert await discussions.list_messages("dis_none") == ()
 
 
-async def test_list_messages_hides_messages_of_later_runs(
-    database: Database, discussions: Discussions
-) -> None:
+async def test_list_messages_hides_messages_of_later_runs(database: Database, discussions: Discussions) -> None:
     new = await create_discussion(database, ANNA, "Before.", "So.")
     older = await lease_run(database, (await create_run(database, new, question="Old?")).id)
     newer = await lease_run(database, (await create_run(database, new, question="New?")).id)
-    await EventLog(database).write_entries(
-        [EventLogEntry(newer, 1, ["{}"], RunRecords([make_answer(newer, "New.")]))]
-    )
+    await EventLog(database).write_entries([EventLogEntry(newer, 1, ["{}"], RunRecords([make_answer(newer, "New.")]))])
     await EventLog(database).write_entries(
         [EventLogEntry(older, 1, ["{}"], RunRecords([make_answer(older, "Old, and late.")]))]
     )
     shown = [
-        [m.content for m in await discussions.list_messages(new.id, max_position=one.place)]
-        for one in (older, newer)
+        [m.content for m in await discussions.list_messages(new.id, max_position=one.place)] for one in (older, newer)
     ]
     assert shown == [
         ["Before.", "So.", "Old?", "Old, and late."],
@@ -370,9 +349,7 @@ async def test_message_round_trips_through_database(database: Database, discussi
     assert set(asdict(said)) - told == {column.name for column in message.c} - {"tenant", "place"}
 
 
-async def test_live_run_counts_groups_by_discussion_of_owner(
-    database: Database, discussions: Discussions
-) -> None:
+async def test_live_run_counts_groups_by_discussion_of_owner(database: Database, discussions: Discussions) -> None:
     mine, hers = await create_discussion(database), await create_discussion(database, BERT)
     await create_run(database, mine)
     await create_run(database, mine)
@@ -381,9 +358,7 @@ async def test_live_run_counts_groups_by_discussion_of_owner(
     assert await discussions.live_run_counts("nobody") == ()
 
 
-async def test_replace_title_applies_only_to_expected_title(
-    database: Database, discussions: Discussions
-) -> None:
+async def test_replace_title_applies_only_to_expected_title(database: Database, discussions: Discussions) -> None:
     made = await create_discussion(database, title="First words")
     async with database.write() as connection:
         assert not await replace_title(connection, BERT, made.id, "Hers", "First words")
@@ -460,9 +435,7 @@ async def test_list_queries_use_indexes(database: Database, discussions: Discuss
         assert "B-TREE" not in page, page
 
 
-async def test_find_message_requires_owner_but_not_discussion(
-    database: Database, discussions: Discussions
-) -> None:
+async def test_find_message_requires_owner_but_not_discussion(database: Database, discussions: Discussions) -> None:
     (said,) = await discussions.list_messages((await create_discussion(database, ANNA, "Why?")).id)
     assert await discussions.find_message(ANNA, said.id) == said
     for owner, id in ((BERT, said.id), (ANNA, "msg_0")):
@@ -476,9 +449,7 @@ def test_message_values_drop_null_characters() -> None:
     assert (values["content"], values["thoughts"]) == ("nothing", "")
 
 
-async def test_run_messages_returns_all_versions_of_one_run(
-    database: Database, discussions: Discussions
-) -> None:
+async def test_run_messages_returns_all_versions_of_one_run(database: Database, discussions: Discussions) -> None:
     here = await create_discussion(database)
     asked = await lease_run(database, (await create_run(database, here, question="Why?")).id)
     other = await create_leased_run(database, here)
@@ -500,9 +471,7 @@ async def test_participant_thread_starts_with_question_and_shows_current_version
     here = await create_discussion(database)
     run_of = await create_run(database, here, question="Why?")
     asked, other = await lease_run(database, run_of.id), await create_leased_run(database, here)
-    told = replace(
-        make_answer(asked, "Read the others.", round=1), role="user", participant=None, hidden=True
-    )
+    told = replace(make_answer(asked, "Read the others.", round=1), role="user", participant=None, hidden=True)
     first, beta = make_answer(asked, "First."), make_answer(asked, "Of Beta.", participant="beta")
     again = replace(make_answer(asked, "Anew.", round=2), version_of=first.id)
     threads = [

@@ -17,9 +17,7 @@ from tests.support.waiting import collect_notifications, wait_until
 
 
 class EditHarness:
-    def __init__(
-        self, database: Database, discussion: Discussion, question: Message, answer: Message
-    ) -> None:
+    def __init__(self, database: Database, discussion: Discussion, question: Message, answer: Message) -> None:
         self.database = database
         self.edits = MessageEdits(database)
         self.discussion = discussion

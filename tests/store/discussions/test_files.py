@@ -32,8 +32,7 @@ async def count_files_and_contents(database: Database) -> tuple[int, int]:
     """How many files there are, and how many contents."""
     async with database.read() as connection:
         found = [
-            (await connection.execute(select(func.count()).select_from(table))).scalar_one()
-            for table in (file, blob)
+            (await connection.execute(select(func.count()).select_from(table))).scalar_one() for table in (file, blob)
         ]
     return found[0], found[1]
 

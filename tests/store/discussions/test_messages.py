@@ -50,9 +50,7 @@ async def test_load_later_versions_filters_by_turn_and_visible_until(database: D
     numbers = [(await edits.edit_message(ANNA, id, one.id, f"{one.content}!")).revised for one in said]
     async with database.read() as connection:
         assert len(await load_later_versions(connection, id)) == 4
-        assert [one.content for one in await load_later_versions(connection, id, [said[1].id])] == [
-            "Because.!"
-        ]
+        assert [one.content for one in await load_later_versions(connection, id, [said[1].id])] == ["Because.!"]
         assert len(await load_later_versions(connection, id, visible_until=numbers[1])) == 2
     seen = await Discussions(database).list_messages(id, visible_until=numbers[1])
     assert [one.content for one in seen] == ["Why?!", "Because.!", "And?", "So."]
@@ -68,9 +66,7 @@ async def test_search_uses_only_current_versions(database: Database) -> None:
     assert (await discussions.list_discussions(ANNA, q="therefore")).discussions == ()
     assert [one.id for one in (await discussions.list_discussions(ANNA, q="because")).discussions] == [id]
     async with database.read() as connection:
-        shown = (
-            (await connection.execute(select(message.c.content).where(is_current_version()))).scalars().all()
-        )
+        shown = (await connection.execute(select(message.c.content).where(is_current_version()))).scalars().all()
     assert sorted(shown) == ["And?", "Because.", "So.", "Why?"]
 
 

@@ -22,9 +22,7 @@ FILLER_TEXT = "so it was and so it is " * 50
 
 
 def test_make_excerpt_starts_at_word_matching_longest_search_word() -> None:
-    assert make_excerpt("A round table has no head.", "tab a") == Excerpt(
-        "A round ", "table", " has no head."
-    )
+    assert make_excerpt("A round table has no head.", "tab a") == Excerpt("A round ", "table", " has no head.")
     assert make_excerpt("Armchairs, and\n\nchairs.", "CHAIR") == Excerpt("Armchairs, and ", "chairs", ".")
 
 
@@ -68,11 +66,7 @@ SEARCHED_COLUMNS = {message.name: message.c.content, discussion.name: discussion
 
 
 async def search_texts(database: Database, q: str, target: Table = message) -> list[str]:
-    query = (
-        select(SEARCHED_COLUMNS[target.name])
-        .where(search_condition(database, target, q))
-        .order_by(target.c.number)
-    )
+    query = select(SEARCHED_COLUMNS[target.name]).where(search_condition(database, target, q)).order_by(target.c.number)
     async with database.read() as connection:
         return list((await connection.execute(query)).scalars())
 
@@ -100,9 +94,7 @@ def test_search_words_limits_count_and_length_for_any_input(q: str) -> None:
 
 
 async def test_every_search_word_matches_a_word_prefix(database: Database) -> None:
-    await create_discussion(
-        database, "tenant_anna", "A round table has no head.", "Everyone can see everyone."
-    )
+    await create_discussion(database, "tenant_anna", "A round table has no head.", "Everyone can see everyone.")
     assert await search_texts(database, "table") == ["A round table has no head."]
     assert await search_texts(database, "TAB rou") == ["A round table has no head."]
     assert await search_texts(database, "every") == ["Everyone can see everyone."]

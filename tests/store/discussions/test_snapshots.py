@@ -26,8 +26,7 @@ async def discussion(database: Database) -> Discussion:
 
 async def snapshot_contents(database: Database, snapshot: DiscussionSnapshot) -> list[str]:
     return [
-        turn.current.content
-        for turn in await DiscussionSnapshots(database).read_turns(snapshot, snapshot.turn_numbers)
+        turn.current.content for turn in await DiscussionSnapshots(database).read_turns(snapshot, snapshot.turn_numbers)
     ]
 
 
@@ -44,9 +43,7 @@ async def test_read_turns_returns_ranges_in_order(database: Database, discussion
     assert [turn.current.content for turn in middle] == ["Because.", "And then?"]
 
 
-async def test_read_turns_returns_version_current_at_snapshot(
-    database: Database, discussion: Discussion
-) -> None:
+async def test_read_turns_returns_version_current_at_snapshot(database: Database, discussion: Discussion) -> None:
     before = await DiscussionSnapshots(database).take_snapshot(discussion.id, ())
     number = await edit_message_at(database, discussion, 0, "How?")
     after = await DiscussionSnapshots(database).take_snapshot(discussion.id, ())
@@ -58,9 +55,7 @@ async def test_read_turns_returns_version_current_at_snapshot(
     assert [one.content for one in turn.other_versions] == ["Why?"]
 
 
-async def test_snapshot_excludes_later_messages_and_deleted_ones(
-    database: Database, discussion: Discussion
-) -> None:
+async def test_snapshot_excludes_later_messages_and_deleted_ones(database: Database, discussion: Discussion) -> None:
     now = await DiscussionSnapshots(database).take_snapshot(discussion.id, ())
     await create_run(database, discussion, question="And on?")
     async with database.write() as connection:
@@ -78,9 +73,7 @@ async def test_snapshot_excludes_hidden_messages(database: Database, discussion:
 
 async def test_snapshot_of_empty_discussion_is_empty(database: Database, discussion: Discussion) -> None:
     empty = await create_discussion(database)
-    assert await DiscussionSnapshots(database).take_snapshot(empty.id, ()) == DiscussionSnapshot(
-        empty.id, (), 0
-    )
+    assert await DiscussionSnapshots(database).take_snapshot(empty.id, ()) == DiscussionSnapshot(empty.id, (), 0)
     assert await DiscussionSnapshots(database).read_turns(DiscussionSnapshot(empty.id, (), 0), ()) == ()
 
 

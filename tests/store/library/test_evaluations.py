@@ -161,9 +161,7 @@ async def test_apply_improvement_is_rejected_while_being_improved(database: Data
 async def test_undo_improvement_keeps_persona_used_elsewhere(database: Database) -> None:
     trial = await add_evaluation_of_answer(database, False)
     acceptances = AppliedImprovements(database, WORKER)
-    done = (
-        await acceptances.apply_improvement(ANNA, trial.id, APPLIED_WITH_NEW_PERSONA, NEW_PERSONA)
-    ).acceptance
+    done = (await acceptances.apply_improvement(ANNA, trial.id, APPLIED_WITH_NEW_PERSONA, NEW_PERSONA)).acceptance
     assert done is not None
     other = await create_discussion(database)
     await Discussions(database).update_discussion(ANNA, other.id, {"persona": done.persona})
@@ -175,9 +173,7 @@ async def test_undo_improvement_keeps_persona_used_elsewhere(database: Database)
 async def test_undo_improvement_is_rejected_when_new_persona_was_changed(database: Database) -> None:
     trial = await add_evaluation_of_answer(database, False)
     acceptances = AppliedImprovements(database, WORKER)
-    done = (
-        await acceptances.apply_improvement(ANNA, trial.id, APPLIED_WITH_NEW_PERSONA, NEW_PERSONA)
-    ).acceptance
+    done = (await acceptances.apply_improvement(ANNA, trial.id, APPLIED_WITH_NEW_PERSONA, NEW_PERSONA)).acceptance
     assert done is not None
     await Personas(database, ()).update_persona(ANNA, done.persona, PersonaChange(description="You shout."))
     with pytest.raises(Conflict, match="stays as it is"):
@@ -187,9 +183,7 @@ async def test_undo_improvement_is_rejected_when_new_persona_was_changed(databas
 
 async def test_apply_improvement_rejects_persona_of_other_tenant(database: Database) -> None:
     trial = await add_evaluation_of_answer(database, False)
-    theirs = await Personas(database, ()).create_persona(
-        BERT, PersonaDraft(name="Bo", description="You count.")
-    )
+    theirs = await Personas(database, ()).create_persona(BERT, PersonaDraft(name="Bo", description="You count."))
     wanted = replace(APPLIED_WITH_NEW_PERSONA, made=False, persona=theirs.id, before="You count.")
     with pytest.raises(Conflict, match="changed or deleted"):
         await AppliedImprovements(database, WORKER).apply_improvement(ANNA, trial.id, wanted, None)
@@ -198,9 +192,7 @@ async def test_apply_improvement_rejects_persona_of_other_tenant(database: Datab
 
 async def test_acquire_evaluation_is_rejected_while_improvement_is_applied(database: Database) -> None:
     trial = await add_evaluation_of_answer(database, False)
-    await AppliedImprovements(database, WORKER).apply_improvement(
-        ANNA, trial.id, APPLIED_WITH_NEW_PERSONA, NEW_PERSONA
-    )
+    await AppliedImprovements(database, WORKER).apply_improvement(ANNA, trial.id, APPLIED_WITH_NEW_PERSONA, NEW_PERSONA)
     with pytest.raises(Conflict, match="accepted already"):
         await Evaluations(database).acquire_evaluation(ANNA, trial.id, WORKER)
     await AppliedImprovements(database, WORKER).undo_improvement(ANNA, trial.id)

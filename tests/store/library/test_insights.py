@@ -69,9 +69,7 @@ async def test_save_export_is_atomic(insights: Insights, database: Database) -> 
     assert (await Discussions(database).get_discussion(ANNA, about.id)).summary == "We met."
 
 
-async def test_insights_belong_to_their_tenant(
-    insights: Insights, sample_project: Project, database: Database
-) -> None:
+async def test_insights_belong_to_their_tenant(insights: Insights, sample_project: Project, database: Database) -> None:
     about = await create_discussion(database, ANNA, "Hello", project=sample_project.id)
     (kept,) = await insights.save_export(ANNA, about.id, "We met.", 0.8, [make_insight("Kept")])
     with pytest.raises(NotFound):
@@ -89,9 +87,7 @@ async def test_project_insights_are_paged_newest_first(
 ) -> None:
     for name in ("a", "b", "c"):
         about = await create_discussion(database, ANNA, "Hello", project=sample_project.id)
-        await insights.save_export(
-            ANNA, about.id, "We met.", 0.8, [make_insight(f"{name}1"), make_insight(f"{name}2")]
-        )
+        await insights.save_export(ANNA, about.id, "We met.", 0.8, [make_insight(f"{name}1"), make_insight(f"{name}2")])
     titles: list[str] = []
     cursor: str | None = None
     while True:

@@ -48,9 +48,7 @@ async def test_patterns_are_sorted_by_frequency_and_only_pains_have_severity(
 ) -> None:
     started = await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo")
     assert started.status == "running"
-    done = await consolidations.complete_consolidation(
-        ANNA, started, "scripted/other", [PAIN_PATTERN, SUCCESS_PATTERN]
-    )
+    done = await consolidations.complete_consolidation(ANNA, started, "scripted/other", [PAIN_PATTERN, SUCCESS_PATTERN])
     assert (done.status, done.model) == ("completed", "scripted/other")
     assert [(one.title, one.severity) for one in done.patterns] == [
         ("Everyone sees everyone", None),
@@ -92,12 +90,10 @@ async def test_abandoned_consolidation_has_failed(
     found = await consolidations.newest_consolidation(ANNA, sample_project.id)
     assert found is not None
     assert (found.id, found.status) == (left.id, "failed")
-    assert "start it again" in (found.fault or "")
+    assert "Start it again" in (found.fault or "")
 
 
-async def test_completed_consolidation_cannot_fail(
-    consolidations: Consolidations, sample_project: Project
-) -> None:
+async def test_completed_consolidation_cannot_fail(consolidations: Consolidations, sample_project: Project) -> None:
     started = await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo")
     done = await consolidations.complete_consolidation(ANNA, started, "scripted/echo", [PAIN_PATTERN])
     with pytest.raises(NotFound):
@@ -105,9 +101,7 @@ async def test_completed_consolidation_cannot_fail(
     assert await consolidations.newest_consolidation(ANNA, sample_project.id) == done
 
 
-async def test_consolidations_belong_to_their_tenant(
-    consolidations: Consolidations, sample_project: Project
-) -> None:
+async def test_consolidations_belong_to_their_tenant(consolidations: Consolidations, sample_project: Project) -> None:
     started = await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo")
     with pytest.raises(NotFound):
         await consolidations.start_consolidation(BERT, sample_project.id, "scripted/echo")

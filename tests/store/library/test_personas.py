@@ -80,9 +80,7 @@ async def test_pages_list_every_persona_once(personas: Personas) -> None:
 
 
 async def test_update_persona_keeps_other_fields(personas: Personas) -> None:
-    made = await personas.create_persona(
-        ANNA, PersonaDraft(name="Cook", description="Cooks.", traits=("warm",))
-    )
+    made = await personas.create_persona(ANNA, PersonaDraft(name="Cook", description="Cooks.", traits=("warm",)))
     changed = await personas.update_persona(ANNA, made.id, PersonaChange(name="Chef", traits=()))
     assert (changed.name, changed.traits, changed.description) == ("Chef", (), "Cooks.")
     assert await personas.update_persona(ANNA, made.id, PersonaChange()) == changed

@@ -5,9 +5,8 @@ from msgspec.structs import replace
 
 from moot.store.database import Database
 from moot.store.library.presets import Presets
-from moot.types.debate import DebateOptions
 from moot.types.errors import Conflict, NotFound
-from moot.types.modes import AdvisorOptions, DirectedOptions
+from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions
 from moot.types.participants import Participant, make_participants
 from moot.types.presets import Preset
 from moot.types.primitives import new_id

@@ -18,9 +18,7 @@ async def projects(database: Database) -> Projects:
 
 @pytest.fixture
 async def sample_project(projects: Projects) -> Project:
-    return await projects.create_project(
-        ANNA, ProjectDraft(name="Moot", description="A table.", repository="a/moot")
-    )
+    return await projects.create_project(ANNA, ProjectDraft(name="Moot", description="A table.", repository="a/moot"))
 
 
 def make_found_pattern(title: str, frequency: int) -> ExtractedPattern:
@@ -34,9 +32,7 @@ def make_found_pattern(title: str, frequency: int) -> ExtractedPattern:
     )
 
 
-async def test_project_round_trips_through_update_and_delete(
-    projects: Projects, sample_project: Project
-) -> None:
+async def test_project_round_trips_through_update_and_delete(projects: Projects, sample_project: Project) -> None:
     assert sample_project.id.startswith("project_")
     assert await projects.get_project(ANNA, sample_project.id) == sample_project
     changed = await projects.update_project(ANNA, sample_project.id, ProjectChange(description=""))
@@ -83,9 +79,7 @@ async def test_post_is_a_draft_until_published(projects: Projects, sample_projec
     assert draft.published_at is None
     published = await projects.update_post(ANNA, sample_project.id, draft.id, PostChange(published=True))
     assert published.published_at is not None
-    again = await projects.update_post(
-        ANNA, sample_project.id, draft.id, PostChange(published=True, title="Old news")
-    )
+    again = await projects.update_post(ANNA, sample_project.id, draft.id, PostChange(published=True, title="Old news"))
     assert (again.published_at, again.title, again.excerpt) == (published.published_at, "Old news", "Soon.")
     assert (await projects.update_post(ANNA, sample_project.id, draft.id, PostChange())) == again
     taken_back = await projects.update_post(ANNA, sample_project.id, draft.id, PostChange(published=False))
@@ -111,9 +105,7 @@ async def test_discussions_survive_deletion_of_their_project(
     assert (await Discussions(database).get_discussion(ANNA, kept.id)).project is None
 
 
-async def test_project_facts_include_five_newest_published_posts(
-    projects: Projects, sample_project: Project
-) -> None:
+async def test_project_facts_include_five_newest_published_posts(projects: Projects, sample_project: Project) -> None:
     for number in range(7):
         await projects.add_post(ANNA, sample_project.id, PostDraft(title=f"P{number}", published=True))
     await projects.add_post(ANNA, sample_project.id, PostDraft(title="a draft"))
@@ -135,8 +127,6 @@ async def test_project_facts_include_ten_patterns_of_newest_completed_consolidat
     )
     failed = await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo")
     await consolidations.fail_consolidation(ANNA, failed, "It broke.")
-    await consolidations.start_consolidation(
-        ANNA, sample_project.id, "scripted/echo"
-    )  # and one that is running
+    await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo")  # and one that is running
     told = (await projects.project_facts(ANNA, sample_project.id)).patterns
     assert [pattern.frequency for pattern in told] == [12, 11, 10, 9, 8, 7, 6, 5, 4, 3]

@@ -23,9 +23,7 @@ async def sample_project(vectors: InsightVectors, database: Database) -> Project
 @pytest.fixture
 async def stored_insights(sample_project: Project, database: Database) -> tuple[Insight, ...]:
     about = await create_discussion(database, ANNA, "Hello", project=sample_project.id)
-    return await Insights(database).save_export(
-        ANNA, about.id, "We met.", 0.5, [make_insight("a"), make_insight("b")]
-    )
+    return await Insights(database).save_export(ANNA, about.id, "We met.", 0.5, [make_insight("a"), make_insight("b")])
 
 
 async def test_vectors_are_stored_per_model(

@@ -21,9 +21,7 @@ async def call(database: Database) -> RequestedCall:
     return make_requested_call(run)
 
 
-async def test_resolve_approval_accepts_one_decision_and_notifies(
-    database: Database, call: RequestedCall
-) -> None:
+async def test_resolve_approval_accepts_one_decision_and_notifies(database: Database, call: RequestedCall) -> None:
     permissions = Approvals(database)
     told: list[str] = []
     database.subscribe("moot_control", told.append)
@@ -36,9 +34,7 @@ async def test_resolve_approval_accepts_one_decision_and_notifies(
         await permissions.resolve_approval(CALLER, call.run, "call_1", "refuse")
 
 
-async def test_resolve_approval_rejects_other_tenant_and_unknown_call(
-    database: Database, call: RequestedCall
-) -> None:
+async def test_resolve_approval_rejects_other_tenant_and_unknown_call(database: Database, call: RequestedCall) -> None:
     permissions = Approvals(database)
     await permissions.request_approval(call)
     for who, run, id in (
@@ -51,9 +47,7 @@ async def test_resolve_approval_rejects_other_tenant_and_unknown_call(
     assert (await Runs(database).pending_commands(call.run)).approval_decisions == {}
 
 
-async def test_always_decision_covers_that_tool_in_that_discussion(
-    database: Database, call: RequestedCall
-) -> None:
+async def test_always_decision_covers_that_tool_in_that_discussion(database: Database, call: RequestedCall) -> None:
     permissions = Approvals(database)
     await permissions.request_approval(call)
     assert not await permissions.is_always_allowed(call.discussion, call.tool)
@@ -74,9 +68,7 @@ async def test_withdrawn_request_cannot_be_resolved(database: Database, call: Re
             await permissions.resolve_approval(CALLER, call.run, id, "allow")
 
 
-async def test_started_call_is_known_to_later_attempts_of_same_turn(
-    database: Database, call: RequestedCall
-) -> None:
+async def test_started_call_is_known_to_later_attempts_of_same_turn(database: Database, call: RequestedCall) -> None:
     permissions = Approvals(database)
     await permissions.request_approval(call)
     again = replace(call, id="call_2", attempt="try_2")

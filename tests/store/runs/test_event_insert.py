@@ -41,9 +41,7 @@ async def insert_in_transaction(database: Database, entries: Sequence[EventLogEn
 
 
 @pytest.mark.parametrize("way", [insert_events, insert_in_transaction])
-async def test_insert_events_writes_only_leased_runs_and_only_once(
-    database: Database, way: InsertFunction
-) -> None:
+async def test_insert_events_writes_only_leased_runs_and_only_once(database: Database, way: InsertFunction) -> None:
     lost, mine = (
         await prepare_leased_run(database),
         await create_leased_run(database, await create_discussion(database)),
@@ -111,8 +109,7 @@ BATCHES = st.lists(st.tuples(st.integers(0, 10**9), st.integers(1, 4)), max_size
 @given(ends=BATCHES)
 def test_signals_name_last_seq_of_every_run_and_stay_short(ends: list[tuple[int, int]]) -> None:
     entries = [
-        EventLogEntry(replace(LEASE, run=f"run_{n:026}"), first, ["x"] * count)
-        for n, (first, count) in enumerate(ends)
+        EventLogEntry(replace(LEASE, run=f"run_{n:026}"), first, ["x"] * count) for n, (first, count) in enumerate(ends)
     ]
     told = list(encode_signals("us", entries))
     assert len(told) == -(-len(entries) // RUNS_PER_SIGNAL)

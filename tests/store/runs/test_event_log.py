@@ -31,9 +31,7 @@ def make_entry(
     messages: Sequence[Message] = (),
     ending: RunEnding | None = None,
 ) -> EventLogEntry:
-    return EventLogEntry(
-        lease, first_seq, list(bodies), RunRecords(list(messages)) if messages else None, ending
-    )
+    return EventLogEntry(lease, first_seq, list(bodies), RunRecords(list(messages)) if messages else None, ending)
 
 
 @pytest.fixture
@@ -173,10 +171,7 @@ async def test_concurrent_run_endings_in_same_discussions_do_not_deadlock(
         written = await asyncio.gather(
             *(
                 log.write_entries(
-                    [
-                        make_entry(one, 1, ["the end"], [make_answer(one)], end)
-                        for one in (batch, batch[::-1])[n % 2]
-                    ]
+                    [make_entry(one, 1, ["the end"], [make_answer(one)], end) for one in (batch, batch[::-1])[n % 2]]
                 )
                 for n, batch in enumerate(batches)
             )
@@ -211,9 +206,7 @@ async def test_many_runs_are_written_at_once_with_any_text(database: Database) -
         assert await EventLog(database).read_events(one.run, 0) == [(1, words), (2, one.run)]
 
 
-async def test_notifications_name_every_run_in_short_signals(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_notifications_name_every_run_in_short_signals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_insert, "RUNS_PER_SIGNAL", 2)
     told: list[str] = []
     async with open_migrated_database("postgres", tmp_path) as database:

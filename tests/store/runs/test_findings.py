@@ -54,9 +54,7 @@ async def test_results_and_notices_are_ordered_by_seq_and_filtered_by_type(
     cap = Notice(kind="cap", message="The debate is left out.", seq=1)
     waiting = Notice(kind="waiting", message="Busy.", participant="alpha", seq=12)
     notices = {f"{NOTICE_KEY_PREFIX}{one.seq}": msgspec.json.encode(one).decode() for one in (waiting, cap)}
-    await RunWriter(database, held).write_records(
-        analysis_results={**notices, **encode_by_cache_key(AGREEMENT)}
-    )
+    await RunWriter(database, held).write_records(analysis_results={**notices, **encode_by_cache_key(AGREEMENT)})
     assert await load_results_and_notices(database, [run.id]) == [cap, AGREEMENT, waiting]
     assert await load_results_and_notices(database, [run.id], Agreed) == [AGREEMENT]
     assert await load_results_and_notices(database, [run.id], Notice, BallotCast) == [cap, waiting]

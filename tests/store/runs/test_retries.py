@@ -94,9 +94,7 @@ class TestRetryEligibility:
 
     async def test_retry_is_rejected_when_nobody_failed(self, database: Database) -> None:
         run, held = await prepare_leased_debate(database)
-        await RunWriter(database, held).write_records(
-            [make_turn(held, "alpha")], [make_lane("alpha", "debate")]
-        )
+        await RunWriter(database, held).write_records([make_turn(held, "alpha")], [make_lane("alpha", "debate")])
         with pytest.raises(Conflict, match="No participant has failed"):
             await Retries(database, WORKER).retry_run(ANNA, run.id)
 
@@ -189,9 +187,7 @@ class TestRetryEffects:
 
 class TestConcurrentRetries:
     @pytest.mark.parametrize("over", [True, False])
-    async def test_concurrent_retries_of_one_participant_count_once(
-        self, database: Database, over: bool
-    ) -> None:
+    async def test_concurrent_retries_of_one_participant_count_once(self, database: Database, over: bool) -> None:
         run, pen = await create_failed_debate(database)
         if over:
             await pen.end_run()
@@ -206,9 +202,7 @@ class TestConcurrentRetries:
         run, pen = await create_failed_debate(database)
         await pen.end_run()
         one, other = Retries(database, WORKER), Retries(database, OTHER_WORKER)
-        told = await asyncio.gather(
-            one.retry_run(ANNA, run.id, "beta"), other.retry_run(ANNA, run.id, "gamma")
-        )
+        told = await asyncio.gather(one.retry_run(ANNA, run.id, "beta"), other.retry_run(ANNA, run.id, "gamma"))
         assert sorted((again.run.revision, again.restarts) for again in told) == [(1, True), (2, False)]
         again = (await Runs(database).pending_commands(run.id)).retry
         assert again is not None

@@ -34,9 +34,7 @@ async def discussion(database: Database) -> Discussion:
     await create_accounts(database)
     await register_workers(database, WORKER, OTHER_WORKER)
     one = await create_discussion(database)
-    three = msgspec.structs.replace(
-        one, id="dis_three", participants=make_participants(("scripted/echo",) * 3)
-    )
+    three = msgspec.structs.replace(one, id="dis_three", participants=make_participants(("scripted/echo",) * 3))
     async with database.write() as connection:
         await add_discussion(connection, ANNA, ANNA, three)
     return three
@@ -47,9 +45,7 @@ async def complete_run(database: Database, lease: RunLease) -> None:
     await EventLog(database).write_entries([EventLogEntry(lease, lease.seq + 1, ["the end"], ending=ending)])
 
 
-async def test_acquire_lease_resumes_run_where_it_was_left(
-    database: Database, discussion: Discussion
-) -> None:
+async def test_acquire_lease_resumes_run_where_it_was_left(database: Database, discussion: Discussion) -> None:
     run = await create_run(database, discussion)
     first = await lease_run(database, run.id)
     assert (first.run, first.tenant, first.discussion) == (run.id, ANNA, discussion.id)
@@ -62,19 +58,13 @@ async def test_acquire_lease_resumes_run_where_it_was_left(
     assert second.plan == first.plan == await Runs(database).get_plan(run.id)
 
 
-async def test_concurrent_leases_of_one_run_get_distinct_epochs(
-    database: Database, discussion: Discussion
-) -> None:
+async def test_concurrent_leases_of_one_run_get_distinct_epochs(database: Database, discussion: Discussion) -> None:
     run = await create_run(database, discussion)
-    claims = await asyncio.gather(
-        *(lease_run(database, run.id, (WORKER, OTHER_WORKER)[n % 2]) for n in range(10))
-    )
+    claims = await asyncio.gather(*(lease_run(database, run.id, (WORKER, OTHER_WORKER)[n % 2]) for n in range(10)))
     assert sorted(found.epoch for found in claims) == list(range(1, 11))
 
 
-async def test_acquire_lease_returns_none_for_ended_or_unknown_run(
-    database: Database, discussion: Discussion
-) -> None:
+async def test_acquire_lease_returns_none_for_ended_or_unknown_run(database: Database, discussion: Discussion) -> None:
     run = await create_leased_run(database, discussion)
     await complete_run(database, run)
     assert await Runs(database).acquire_lease(run.run, WORKER) is None
@@ -127,9 +117,7 @@ async def test_request_stop_stops_single_participants(database: Database, discus
     runs = Runs(database)
     with pytest.raises(NotFound, match="no participant 'delta'"):
         await runs.request_stop(ANNA, run.id, "delta")
-    await asyncio.gather(
-        *(runs.request_stop(ANNA, run.id, who) for who in ("alpha", "beta", "gamma", "alpha", "beta"))
-    )
+    await asyncio.gather(*(runs.request_stop(ANNA, run.id, who) for who in ("alpha", "beta", "gamma", "alpha", "beta")))
     wishes = await runs.pending_commands(run.id)
     assert wishes.stop_reason is None
     assert sorted(wishes.stopped_participants) == ["alpha", "beta", "gamma"]
@@ -168,9 +156,7 @@ async def test_interrupt_runs_stops_live_runs_of_the_discussion_only(
     assert [(await runs.pending_commands(id)).stop_reason for id in (over.run, elsewhere.id)] == [None, None]
 
 
-async def test_run_waits_for_earlier_live_runs_of_its_discussion(
-    database: Database, discussion: Discussion
-) -> None:
+async def test_run_waits_for_earlier_live_runs_of_its_discussion(database: Database, discussion: Discussion) -> None:
     runs = Runs(database)
     await create_run(database, await create_discussion(database), question="Elsewhere.")
     first = await create_run(database, discussion, question="One.")
@@ -181,9 +167,7 @@ async def test_run_waits_for_earlier_live_runs_of_its_discussion(
     assert not await runs.has_earlier_live_run(second.id)
 
 
-async def test_list_worker_runs_returns_unfinished_runs_of_worker(
-    database: Database, discussion: Discussion
-) -> None:
+async def test_list_worker_runs_returns_unfinished_runs_of_worker(database: Database, discussion: Discussion) -> None:
     ended = await create_leased_run(database, discussion)
     await complete_run(database, ended)
     mine, handed_on = await create_run(database, discussion), await create_run(database, discussion)

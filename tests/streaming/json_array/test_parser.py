@@ -205,9 +205,7 @@ def test_parser_reads_objects_without_array() -> None:
 def test_parser_emits_complete_items_of_unclosed_array() -> None:
     assert parse_chunks('[{"type":"text","content":"Half a sen') == ["Half a sen"]
     assert parse_chunks('[{"content":"Half a sen') == ["Half a sen"]
-    assert parse_chunks(
-        '[{"type":"text","content":"One."},{"type":"action","name":"wb_open","params":{}}'
-    ) == [
+    assert parse_chunks('[{"type":"text","content":"One."},{"type":"action","name":"wb_open","params":{}}') == [
         "One.",
         OPEN_ACTION,
     ]
@@ -413,9 +411,7 @@ def damage_json(array: Sequence[Any], rng: random.Random) -> str:
     def enclosed(brackets: str, written: list[str]) -> str:
         comma = rng.choice([",", ",", ",", ", ", " "])
         closing = brackets[1] if rng.random() < 0.97 else ""
-        return (
-            brackets[0] + gap() + (gap() + comma + gap()).join(written) + rng.choice(["", "", ","]) + closing
-        )
+        return brackets[0] + gap() + (gap() + comma + gap()).join(written) + rng.choice(["", "", ","]) + closing
 
     return write(list(array))
 
@@ -426,10 +422,7 @@ def test_parser_matches_json_loads_for_valid_arrays(
 ) -> None:
     written = json.dumps(array, indent=indent, ensure_ascii=ascii)
     wanted = merge_speech(
-        [
-            SpeechDelta(one) if isinstance(one, str) else ObjectItem(one)
-            for one in expected_pieces(json.loads(written))
-        ]
+        [SpeechDelta(one) if isinstance(one, str) else ObjectItem(one) for one in expected_pieces(json.loads(written))]
     )
     reader = JsonArrayParser()
     found = merge_speech(
@@ -451,9 +444,7 @@ def test_parser_result_of_damaged_array_does_not_depend_on_chunks(array: list[An
 
 @given(OPENINGS, JSON_FRAGMENTS, st.integers())
 @example('[{"type":"text","content":"', 'a"}, truex', 0)
-def test_parser_never_raises_and_does_not_depend_on_chunks_for_any_text(
-    opening: str, soup: str, seed: int
-) -> None:
+def test_parser_never_raises_and_does_not_depend_on_chunks_for_any_text(opening: str, soup: str, seed: int) -> None:
     written = opening + soup
     whole = parse_chunks(written)
     assert parse_chunks(*written) == whole

@@ -18,9 +18,9 @@ from moot.streaming.json_array.repair import (
     replace_surrogates,
 )
 
-JSON_FRAGMENTS = st.lists(
-    st.sampled_from([*"{}[]\"',:/* \n\\ax1", "true", '"key":', "//", "null"]), max_size=12
-).map("".join)
+JSON_FRAGMENTS = st.lists(st.sampled_from([*"{}[]\"',:/* \n\\ax1", "true", '"key":', "//", "null"]), max_size=12).map(
+    "".join
+)
 
 
 def decide_quote(rest: str, path: str = "{", *, doubt: bool = False) -> bool | None:
@@ -39,9 +39,7 @@ def test_quote_ends_string_before_member_or_end(rest: str) -> None:
     assert decide_quote(rest) is True
 
 
-@pytest.mark.parametrize(
-    "rest", [" and", ".", ", and", ', "b",', ', "b" x', ": c", '" x', '"},{"type"', ', "a\n']
-)
+@pytest.mark.parametrize("rest", [" and", ".", ", and", ', "b",', ', "b" x', ": c", '" x', '"},{"type"', ', "a\n'])
 def test_quote_does_not_end_string_before_other_text(rest: str) -> None:
     assert decide_quote(rest) is False
 
@@ -74,15 +72,9 @@ def test_quote_ends_array_string_before_another_value() -> None:
 
 def test_undecided_quote_ends_string_at_end_of_input_unless_quote_follows() -> None:
     for rest in ("", ",", ', "ke', ", "):
-        assert (
-            quote_ends_string(rest, "{", has_unpaired_quote=False, has_unquoted_keys=False, is_final=True)
-            is True
-        )
+        assert quote_ends_string(rest, "{", has_unpaired_quote=False, has_unquoted_keys=False, is_final=True) is True
     for rest in ('"}]', ' "ke', ',"}]'):
-        assert (
-            quote_ends_string(rest, "{", has_unpaired_quote=False, has_unquoted_keys=False, is_final=True)
-            is False
-        )
+        assert quote_ends_string(rest, "{", has_unpaired_quote=False, has_unquoted_keys=False, is_final=True) is False
 
 
 @pytest.mark.parametrize(("before", "rest"), [("", "Yes"), (" ", "Yes"), ("{", "a"), ("(", "$5")])
@@ -97,13 +89,9 @@ def test_quote_after_word_or_before_punctuation_opens_no_pair(before: str, rest:
 
 def test_unquoted_key_counts_only_where_keys_are_unquoted() -> None:
     assert (
-        quote_ends_string(", note: x", "{", has_unpaired_quote=False, has_unquoted_keys=False, is_final=False)
-        is False
+        quote_ends_string(", note: x", "{", has_unpaired_quote=False, has_unquoted_keys=False, is_final=False) is False
     )
-    assert (
-        quote_ends_string(", note: x", "{", has_unpaired_quote=False, has_unquoted_keys=True, is_final=False)
-        is True
-    )
+    assert quote_ends_string(", note: x", "{", has_unpaired_quote=False, has_unquoted_keys=True, is_final=False) is True
 
 
 def test_is_object_start_requires_key_or_closing_brace() -> None:
@@ -127,10 +115,7 @@ def test_quote_ends_string_before_any_valid_member(key: str, value: str) -> None
     after = len(json.dumps({"a": value})) - 1
     if key != "a":
         rest = written[after : after + LOOKAHEAD_CHARS]
-        assert (
-            quote_ends_string(rest, "{", has_unpaired_quote=False, has_unquoted_keys=False, is_final=True)
-            is True
-        )
+        assert quote_ends_string(rest, "{", has_unpaired_quote=False, has_unquoted_keys=False, is_final=True) is True
 
 
 @given(JSON_FRAGMENTS, st.sampled_from(["", "{", "[", "{{", "[{", "{[{"]), st.booleans())
@@ -148,9 +133,7 @@ def test_parse_escape_reads_every_json_escape(character: str) -> None:
         assert parse_escape(written + "x", 0, is_final=False) == (character, len(written))
 
 
-@pytest.mark.parametrize(
-    "half", ["\\", "\\u", "\\u00e", "\\ud83d", "\\ud83d\\", "\\ud83d\\ud", "\\ud83d\\ude0"]
-)
+@pytest.mark.parametrize("half", ["\\", "\\u", "\\u00e", "\\ud83d", "\\ud83d\\", "\\ud83d\\ud", "\\ud83d\\ude0"])
 def test_parse_escape_waits_for_incomplete_escape(half: str) -> None:
     assert parse_escape(half, 0, is_final=False) is None
 

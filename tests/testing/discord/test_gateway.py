@@ -47,9 +47,7 @@ async def test_session_resumes_without_missing_events_after_disconnect() -> None
             assert (await socket.receive()).type in (aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.CLOSE)
         double.post_message(double.add_channel("general"), "anna", "Meanwhile")
         async with connect_gateway(double) as socket:
-            await socket.send_json(
-                {"op": RESUME, "d": {"token": FAKE_BOT_TOKEN, "session_id": session, "seq": 2}}
-            )
+            await socket.send_json({"op": RESUME, "d": {"token": FAKE_BOT_TOKEN, "session_id": session, "seq": 2}})
             missed, resumed = await socket.receive_json(), await socket.receive_json()
             assert (missed["d"]["content"], resumed["t"]) == ("Meanwhile", "RESUMED")
 

@@ -25,9 +25,7 @@ def test_new_ids_increase(guild: FakeGuild) -> None:
 
 def test_posted_message_is_dispatched(guild: FakeGuild, recorded_events: RecordedEvents) -> None:
     channel = guild.add_channel("general")
-    message = guild.post_message(
-        channel, guild.add_member("anna"), {"content": f" Hello <@{guild.bot['id']}> "}
-    )
+    message = guild.post_message(channel, guild.add_member("anna"), {"content": f" Hello <@{guild.bot['id']}> "})
     assert recorded_events == [("MESSAGE_CREATE", message)]
     assert message["content"] == f"Hello <@{guild.bot['id']}>"
     assert [one["username"] for one in message["mentions"]] == ["Moot"]
@@ -64,9 +62,7 @@ def test_uploaded_files_are_stored(guild: FakeGuild) -> None:
     assert guild.uploads[attachment["id"]].data == b"12"
 
 
-def test_deleted_or_closed_channel_raises_api_error(
-    guild: FakeGuild, recorded_events: RecordedEvents
-) -> None:
+def test_deleted_or_closed_channel_raises_api_error(guild: FakeGuild, recorded_events: RecordedEvents) -> None:
     gone, closed = guild.add_channel("gone"), guild.add_channel("closed")
     guild.remove_channel(gone)
     closed.closed = True

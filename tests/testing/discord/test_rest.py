@@ -38,9 +38,7 @@ async def test_request_without_token_is_unauthorized(fake_discord: FakeDiscord) 
         assert reply.status == 401
 
 
-async def test_rate_limited_request_returns_retry_after(
-    fake_discord: FakeDiscord, http: aiohttp.ClientSession
-) -> None:
+async def test_rate_limited_request_returns_retry_after(fake_discord: FakeDiscord, http: aiohttp.ClientSession) -> None:
     fake_discord.rest.buckets.window_seconds = 60.0
     channel = fake_discord.add_channel("general")
     statuses = []
@@ -75,9 +73,7 @@ async def test_injected_lost_response_still_stores_message(
     channel = fake_discord.add_channel("general")
     fake_discord.faults.add_fault("POST /channels/", "lost")
     with pytest.raises(aiohttp.ClientError):
-        await http.post(
-            f"{fake_discord.api_base_url}/channels/{channel.id}/messages", json={"content": "Hello"}
-        )
+        await http.post(f"{fake_discord.api_base_url}/channels/{channel.id}/messages", json={"content": "Hello"})
     assert len(channel.messages) == 1
 
 
@@ -87,9 +83,7 @@ async def test_message_list_is_newest_first(fake_discord: FakeDiscord, http: aio
     async with http.get(f"{fake_discord.api_base_url}/channels/{channel.id}/messages?limit=2") as reply:
         assert [one["content"] for one in await reply.json()] == ["3", "2"]
     after = messages[0]["id"]
-    async with http.get(
-        f"{fake_discord.api_base_url}/channels/{channel.id}/messages?after={after}&limit=2"
-    ) as reply:
+    async with http.get(f"{fake_discord.api_base_url}/channels/{channel.id}/messages?after={after}&limit=2") as reply:
         assert [one["content"] for one in await reply.json()] == ["2", "1"]
 
 

@@ -29,9 +29,7 @@ async def test_pressed_button_dispatches_interaction_and_ephemeral_reply_is_hidd
         [event] = told
         assert (event["type"], event["data"]) == (3, {"custom_id": "yes", "component_type": 2})
         assert (event["message"], event["member"]["permissions"]) == (message, "0")
-        async with http.post(
-            f"{double.api_base_url}/interactions/1/{token}/callback", json={"type": 6}
-        ) as reply:
+        async with http.post(f"{double.api_base_url}/interactions/1/{token}/callback", json={"type": 6}) as reply:
             assert (await reply.json())["interaction"]["type"] == 3
         aside = {"content": "Thanks.", "flags": 64}
         async with http.post(f"{double.api_base_url}/webhooks/1/{token}", json=aside) as reply:

@@ -48,9 +48,7 @@ def test_any_series_is_rendered_or_explained(type_: str, series: tuple[tuple[flo
         ("radar", ((1.0, 2.0),), "A radar needs three labels or more."),
     ],
 )
-def test_invalid_chart_is_rendered_with_reason(
-    type_: str, series: tuple[tuple[float, ...], ...], why: str
-) -> None:
+def test_invalid_chart_is_rendered_with_reason(type_: str, series: tuple[tuple[float, ...], ...], why: str) -> None:
     assert node_texts(draw_chart(type_, ChartData(series=series)))[0].startswith(why[:40])
 
 

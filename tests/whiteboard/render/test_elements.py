@@ -14,10 +14,7 @@ from tests.whiteboard.markup_parsing import Node, parse_markup
 
 
 def test_svg_tag_has_attributes_and_content() -> None:
-    assert (
-        svg_tag("g", svg_tag("rect", x=1.5, rx=None), data_kind="text")
-        == '<g data-kind="text"><rect x="1.5"/></g>'
-    )
+    assert svg_tag("g", svg_tag("rect", x=1.5, rx=None), data_kind="text") == '<g data-kind="text"><rect x="1.5"/></g>'
 
 
 def test_format_number_is_short() -> None:

@@ -11,9 +11,7 @@ def test_both_fonts_are_installed() -> None:
 
 
 def test_font_path_rejects_missing_font() -> None:
-    with pytest.raises(
-        FeatureUnavailable, match=r"Comic.ttf is part of no_such_fonts, which is not installed"
-    ):
+    with pytest.raises(FeatureUnavailable, match=r"Comic.ttf is part of no_such_fonts, which is not installed"):
         font_path("no_such_fonts", "Comic.ttf")
 
 
@@ -21,9 +19,7 @@ def test_character_widths_match_font() -> None:
     font = Font()
     for char in "aMi .é€→中😀":
         glyph = font.glyph_fromid(font.glyphindex(char))
-        assert sans_widths().character_width(char) == pytest.approx(
-            glyph.advance() / font.info.layout.unitsperem
-        )
+        assert sans_widths().character_width(char) == pytest.approx(glyph.advance() / font.info.layout.unitsperem)
 
 
 def test_m_is_wider_than_i() -> None:

@@ -60,14 +60,7 @@ def test_scatter_plots_series_against_first() -> None:
 
 
 def test_scatter_of_single_series_uses_index() -> None:
-    assert (
-        len(
-            list(
-                parse_markup(render_scatter(ChartData(series=((5, 3, 4),)), BOX, 12, COLOURS)).iter("circle")
-            )
-        )
-        == 3
-    )
+    assert len(list(parse_markup(render_scatter(ChartData(series=((5, 3, 4),)), BOX, 12, COLOURS)).iter("circle"))) == 3
 
 
 def test_wide_labels_are_slanted() -> None:
@@ -82,9 +75,7 @@ def test_wide_labels_are_slanted() -> None:
 
 def test_crowded_labels_are_thinned_out() -> None:
     many = ChartData(labels=tuple(map(str, range(50))), series=(tuple(map(float, range(50))),))
-    written = [
-        node.text for node in parse_markup(render_curves(many, BOX, 12, COLOURS, filled=False)).iter("text")
-    ]
+    written = [node.text for node in parse_markup(render_curves(many, BOX, 12, COLOURS, filled=False)).iter("text")]
     assert "49" not in written
     assert len(written) < 30
 
@@ -108,9 +99,7 @@ def test_scale_ticks_are_round_numbers(low: float, high: float, ticks: tuple[flo
 
 
 def test_scale_can_start_above_zero() -> None:
-    assert compute_scale(1000, 1029, steps=4, from_zero=False).ticks == pytest.approx(
-        (1000, 1010, 1020, 1030)
-    )
+    assert compute_scale(1000, 1029, steps=4, from_zero=False).ticks == pytest.approx((1000, 1010, 1020, 1030))
     assert compute_scale(7, 7, steps=2, from_zero=False).ticks == pytest.approx((6, 7, 8))
 
 

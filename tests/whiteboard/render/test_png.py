@@ -60,6 +60,4 @@ def test_use_monospace_letters_keeps_other_text() -> None:
 def test_use_monospace_letters_changes_only_letters() -> None:
     board = replay_actions(LESSON_ACTIONS)
     assert use_monospace_letters(render_svg(board)).count("<") == render_svg(board).count("<")
-    assert use_monospace_letters(use_monospace_letters(render_svg(board))) == use_monospace_letters(
-        render_svg(board)
-    )
+    assert use_monospace_letters(use_monospace_letters(render_svg(board))) == use_monospace_letters(render_svg(board))

@@ -26,10 +26,7 @@ def apply_filter(*colour: float) -> list[float]:
     assert found is not None
     values = [float(value) for value in found[1].split()]
     rows = [values[at : at + 5] for at in range(0, 15, 5)]
-    return [
-        min(max(sum(share * part for share, part in zip(row, (*colour, 1, 1), strict=True)), 0), 1)
-        for row in rows
-    ]
+    return [min(max(sum(share * part for share, part in zip(row, (*colour, 1, 1), strict=True)), 0), 1) for row in rows]
 
 
 def test_dark_filter_inverts_black_and_white() -> None:
@@ -80,9 +77,7 @@ def test_empty_board_is_blank_canvas() -> None:
 
 
 def test_closed_board_is_blank_canvas() -> None:
-    assert render_svg(apply_action(replay_actions(LESSON_ACTIONS), CloseWhiteboard())) == render_svg(
-        EMPTY_BOARD
-    )
+    assert render_svg(apply_action(replay_actions(LESSON_ACTIONS), CloseWhiteboard())) == render_svg(EMPTY_BOARD)
 
 
 def test_each_element_is_group_with_id_and_kind() -> None:

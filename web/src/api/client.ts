@@ -1,4 +1,4 @@
-/** Calls of the server, typed by what it says it takes and gives. */
+/** API client, typed by the server's schema. */
 
 import type { Calls, FieldError, Problem } from "./types.ts";
 
@@ -10,27 +10,27 @@ type PathParams<P extends string> = P extends `${string}{${infer H}}${infer Rest
   : never;
 type QueryValue = string | number | boolean | null | undefined;
 
-/** What a call needs: what stands in the holes of its path, a query, and a body where it takes one. */
+/** Parameters of a call: path parameters, query and body. */
 export interface RequestOptions<C extends Endpoint> {
   path?: Record<PathParams<PathTemplate<C>>, string>;
   query?: Record<string, QueryValue | readonly string[]>;
   body?: Calls[C]["takes"];
   signal?: AbortSignal;
-  /** A request that comes twice with one key is done once. */
+  /** Idempotency key: the server handles repeated requests with one key once. */
   idempotencyKey?: string;
 }
 
-/** A key for a request. Not `crypto.randomUUID`, which browsers only have on https and on this machine. */
+/** Create an idempotency key. `crypto.randomUUID` exists only on https and localhost. */
 export function newIdempotencyKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))]
     .map((byte) => byte.toString(16).padStart(2, "0"))
     .join("");
 }
 
-/** The server said no, in words that tell what to do. */
+/** Error response of the server, with a message for the user. */
 export class ApiError extends Error {
   readonly status: number;
-  /** What is wrong with which field of what was sent, where that is what it is about. */
+  /** Errors by field of the request body, if any. */
   readonly errors: readonly FieldError[];
 
   constructor(status: number, words: string, errors: readonly FieldError[] = []) {
@@ -41,9 +41,9 @@ export class ApiError extends Error {
   }
 }
 
-export const NO_CONNECTION = "The server cannot be reached. What you wrote is kept; try again in a moment.";
+export const NO_CONNECTION = "Cannot reach the server. Your text is kept. Try again in a moment.";
 
-/** Ask the server, and wait for its answer. */
+/** Send a request and return the parsed response. */
 export async function callApi<C extends Endpoint>(
   name: C,
   options: RequestOptions<C> = {},
@@ -53,7 +53,7 @@ export async function callApi<C extends Endpoint>(
   return (text ? JSON.parse(text) : null) as Calls[C]["gives"];
 }
 
-/** Ask the server, and hand out its answer as it comes. */
+/** Send a request and return the raw response, for streaming. */
 export async function sendRequest<C extends Endpoint>(
   name: C,
   options: RequestOptions<C> = {},
@@ -72,7 +72,7 @@ export async function sendRequest<C extends Endpoint>(
   return response;
 }
 
-/** Write the address of a call, with its holes filled and its query. */
+/** Build the URL of a call, with path parameters and query. */
 export function buildUrl<C extends Endpoint>(name: C, { path, query }: RequestOptions<C> = {}): string {
   const filled = Object.entries<string>(path ?? {}).reduce(
     (found, [hole, value]) => found.replace(`{${hole}}`, encodeURIComponent(value)),

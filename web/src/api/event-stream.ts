@@ -1,4 +1,4 @@
-/** The one connection to the server: it is kept, and when it breaks it goes on where it was. */
+/** Event stream connection. After a disconnect it resumes from the last event. */
 
 import { ApiError, sendRequest } from "./client.ts";
 import { readSseEvents } from "./sse.ts";
@@ -6,19 +6,19 @@ import type { Change, Event, Resync } from "./types.ts";
 
 export type StreamEvent = Event | Change | Resync;
 
-/** `refused`: there is no use in trying again before somebody logs in. */
+/** `refused`: retrying is pointless until the user logs in. */
 export type ConnectionStatus = "connecting" | "live" | "lost" | "refused";
 
 interface StreamHandlers {
-  /** Which discussion is open, if any, and what was heard of its runs. */
+  /** Returns the open discussion, if any, and the cursors of its runs. */
   getSubscription(): { discussion: string | null; after: readonly string[] };
   onEvents(events: StreamEvent[]): void;
   onConnectionChange(now: ConnectionStatus): void;
-  /** What is followed is not there, or not any more. */
+  /** The subscribed discussion does not exist, or no longer. */
   onMissing(): void;
 }
 
-const SILENCE_TIMEOUT_MS = 40_000; // the server says something every 15 seconds
+const SILENCE_TIMEOUT_MS = 40_000; // the server sends a keep-alive every 15 seconds
 const RETRY_DELAYS_MS = [250, 500, 1000, 2000, 4000, 8000];
 
 export class EventStream {
@@ -31,7 +31,7 @@ export class EventStream {
     this.#handlers = listener;
   }
 
-  /** Connect, or connect anew because another discussion is open now. */
+  /** Connect, or reconnect because another discussion is open. */
   connect(): void {
     this.#attempt?.abort();
     clearTimeout(this.#retryTimer);
@@ -39,17 +39,17 @@ export class EventStream {
     void this.#readEvents(this.#attempt);
   }
 
-  /** Try at once, because there is reason to think that it will work now. */
+  /** Retry now, because the connection probably works again. */
   reconnectNow(): void {
     if (!this.#attempt) this.connect();
   }
 
-  /** Give up a connection of which nothing more is to be expected. */
+  /** Drop a dead connection. */
   dropConnection(): void {
     this.#attempt?.abort();
   }
 
-  /** Let go of the connection until somebody looks again: a browser has only a few of them. */
+  /** Close the connection while the page is hidden. Browsers allow only a few connections per host. */
   suspend(): void {
     const attempt = this.#attempt;
     this.#attempt = null;
@@ -79,7 +79,7 @@ export class EventStream {
         this.#dispatchEvents(some);
       }
     } catch (error) {
-      if (this.#attempt !== attempt) return; // what is followed now is something else
+      if (this.#attempt !== attempt) return; // a newer subscription replaced this one
       refused = error instanceof ApiError && error.status === 401;
       if (error instanceof ApiError && error.status === 404) this.#handlers.onMissing();
     } finally {
@@ -89,7 +89,7 @@ export class EventStream {
   }
 
   #dispatchEvents(frames: readonly string[]): void {
-    if (!frames.length) return; // a stream that tells nothing is not known to work
+    if (!frames.length) return; // a stream without events is not proven to work
     this.#failures = 0;
     this.#handlers.onConnectionChange("live");
     this.#handlers.onEvents(frames.map((data) => JSON.parse(data) as StreamEvent));

@@ -1,8 +1,8 @@
-/** Server-sent events out of bytes that are cut anywhere. */
+/** Parser for server-sent events from arbitrarily split chunks. */
 
 /**
- * With every piece that comes, hand out the data of the events that are whole by then; there may be none.
- * Whoever leaves the loop hangs up.
+ * With each chunk, yields the data of the events that are complete by then; maybe none.
+ * Leaving the loop cancels the request.
  */
 export async function* readSseEvents(
   body: ReadableStream<Uint8Array>,

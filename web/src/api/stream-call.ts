@@ -1,10 +1,10 @@
-/** What the server tells in answer to one call, event by event, until it has told all. */
+/** A single API call whose response is a stream of events. */
 
 import { sendRequest, type RequestOptions, type Endpoint } from "./client.ts";
 import type { Calls } from "./types.ts";
 import { readSseEvents } from "./sse.ts";
 
-/** Leave the loop, or abort by `asking.signal`, to hear no more; the server then stops too. */
+/** Leave the loop, or abort by `asking.signal`, to cancel. The server then stops too. */
 export async function* streamCall<C extends Endpoint>(
   name: C,
   options: RequestOptions<C> = {},

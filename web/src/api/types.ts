@@ -47,13 +47,6 @@ export interface AdvisorOptions {
   synthesis?: boolean;
 }
 
-export interface AdvisorRules {
-  early?: number;
-  budget?: number;
-  cross_talk?: boolean;
-  synthesis?: boolean;
-}
-
 export interface Agreed {
   type: "agreed";
   run: string;
@@ -238,15 +231,6 @@ export interface DebateOptions {
   ledger?: boolean;
 }
 
-export interface DebateRules {
-  lead?: string | null;
-  quorum?: number | null;
-  deadline?: number | null;
-  gate?: boolean;
-  ranking?: boolean;
-  ledger?: boolean;
-}
-
 export interface DebateSummary {
   originalPrompt: string;
   overview: string;
@@ -312,9 +296,9 @@ export interface DiscussionChange {
   project?: string | null;
   language?: string;
   model?: string | null;
-  debate?: DebateRules | null;
-  advisors?: AdvisorRules | null;
-  directed?: LessonRules | null;
+  debate?: DebateOptions | null;
+  advisors?: AdvisorOptions | null;
+  directed?: DirectedOptions | null;
   clerk?: string | null;
 }
 
@@ -348,9 +332,9 @@ export interface DiscussionDraft {
   project?: string | null;
   language?: string | null;
   model?: string | null;
-  debate?: DebateRules | null;
-  advisors?: AdvisorRules | null;
-  directed?: LessonRules | null;
+  debate?: DebateOptions | null;
+  advisors?: AdvisorOptions | null;
+  directed?: DirectedOptions | null;
   clerk?: string | null;
   files?: readonly string[];
   cap?: number | null;
@@ -475,9 +459,9 @@ export interface EstimateRequest {
   project?: string | null;
   language?: string | null;
   model?: string | null;
-  debate?: DebateRules | null;
-  advisors?: AdvisorRules | null;
-  directed?: LessonRules | null;
+  debate?: DebateOptions | null;
+  advisors?: AdvisorOptions | null;
+  directed?: DirectedOptions | null;
   clerk?: string | null;
   files?: readonly string[];
   cap?: number | null;
@@ -628,12 +612,6 @@ export interface LedgerMade {
   usage: Usage;
   cost: number | null;
   ledger: DebateClaims;
-}
-
-export interface LessonRules {
-  turns?: number;
-  trigger?: string | null;
-  topic?: string;
 }
 
 export interface ListedServer {
@@ -918,9 +896,9 @@ export interface PresetChange {
   mode?: "advisors" | "consensus" | "debate" | "directed" | "parallel" | "single";
   rounds?: number;
   clerk?: string | null;
-  debate?: DebateRules | null;
-  advisors?: AdvisorRules | null;
-  directed?: LessonRules | null;
+  debate?: DebateOptions | null;
+  advisors?: AdvisorOptions | null;
+  directed?: DirectedOptions | null;
 }
 
 export interface PresetDraft {
@@ -929,9 +907,9 @@ export interface PresetDraft {
   mode?: "advisors" | "consensus" | "debate" | "directed" | "parallel" | "single" | null;
   rounds?: number;
   clerk?: string | null;
-  debate?: DebateRules | null;
-  advisors?: AdvisorRules | null;
-  directed?: LessonRules | null;
+  debate?: DebateOptions | null;
+  advisors?: AdvisorOptions | null;
+  directed?: DirectedOptions | null;
 }
 
 export interface PresetPage {

@@ -1,4 +1,4 @@
-/** Sending a file: only this way is one told how much of it is there already. */
+/** File upload with XMLHttpRequest, because `fetch` reports no upload progress. */
 
 import { NO_CONNECTION, ApiError } from "./client.ts";
 import type { Problem, StoredFile } from "./types.ts";
@@ -17,7 +17,7 @@ export function uploadFile(file: File, onProgress: (part: number) => void): Uplo
       else reject(new ApiError(request.status, uploadErrorMessage(request)));
     };
     request.onerror = () => reject(new ApiError(0, NO_CONNECTION));
-    request.onabort = () => reject(new DOMException("It was taken away.", "AbortError"));
+    request.onabort = () => reject(new DOMException("Upload cancelled.", "AbortError"));
   });
   const form = new FormData();
   form.append("file", file);

@@ -1,11 +1,11 @@
-/** What is said aloud to whoever does not see the page: few words, and only when something has come to an end. */
+/** Screen reader announcements: short, and only when something ended. */
 
 import type { Discussion } from "../api/types.ts";
 import { participantView } from "./participants.ts";
 import { isLiveRun, type Run } from "./run.ts";
 import { isAnswered, isLiveTurn, pendingApprovals, type Turn } from "./turn.ts";
 
-/** Say how the newest run stands; the same words as long as nothing begins or ends. */
+/** Describe the newest run. The text stays the same until a turn starts or ends. */
 export function runAnnouncement(run: Run | undefined, discussion: Discussion): string {
   if (!run || run.turns.length === 0) return "";
   const name = (turn: Turn) => participantView(discussion, turn.participant, turn.name).name;
@@ -15,7 +15,7 @@ export function runAnnouncement(run: Run | undefined, discussion: Discussion): s
   if (isLiveRun(run)) {
     const speaking = who(isLiveTurn);
     const asking = run.turns.flatMap((turn) =>
-      pendingApprovals(turn).map((call) => `${name(turn)} asks whether it may call ${call.name}.`),
+      pendingApprovals(turn).map((call) => `${name(turn)} needs approval to call ${call.name}.`),
     );
     return joinSentences(
       ...asking,
@@ -35,5 +35,5 @@ const wasOrWere = (names: readonly string[]): string => (new Set(names).size > 1
 
 function formatNames(names: readonly string[]): string {
   const all = [...new Set(names)];
-  return all.length > 3 ? `${all.length} voices` : new Intl.ListFormat("en").format(all);
+  return all.length > 3 ? `${all.length} participants` : new Intl.ListFormat("en").format(all);
 }

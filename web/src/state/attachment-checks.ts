@@ -1,8 +1,8 @@
-/** What may be attached, said before anything is sent; what a file truly is, the server finds out. */
+/** Client-side checks of attachments. The server checks the real file type. */
 
 export const MAX_ATTACHMENTS = 10;
 export const MAX_FILE_BYTES = 20 * 1024 * 1024;
-/** What the button offers; text has too many types and endings to name them all. */
+/** Types offered by the file dialog. Text has too many types and endings to list. */
 export const ACCEPTED_TYPES =
   "image/png,image/jpeg,image/gif,image/webp,application/pdf,text/*,.md,.csv,.json,.toml,.yaml";
 
@@ -16,18 +16,18 @@ export interface FileInfo {
   readonly size: number;
 }
 
-/** Say why a file cannot be attached; null where it can be tried. */
+/** Return why a file cannot be attached, or null. */
 export function rejectionReason({ name, type, size }: FileInfo): string | null {
   if (size === 0) return `${name} is empty.`;
   if (size > MAX_FILE_BYTES)
-    return `${name} has ${formatBytes(size)}; ${formatBytes(MAX_FILE_BYTES)} are the most.`;
+    return `${name} has ${formatBytes(size)}. The maximum is ${formatBytes(MAX_FILE_BYTES)}.`;
   if (IMAGE_TYPES.has(type)) return null;
   if (REJECTED_TYPES.test(type))
-    return `${name} is of a kind that models do not read: attach text, PNG, JPEG, GIF, WebP or PDF.`;
+    return `${name}: Unsupported file type. Attach text, PNG, JPEG, GIF, WebP or PDF.`;
   return null;
 }
 
-/** Take as many as there is room for, and say what is left out and why. */
+/** Take as many files as fit, and say which were left out and why. */
 export function checkAttachments<F extends FileInfo>(
   files: readonly F[],
   attachedCount: number,
@@ -36,7 +36,7 @@ export function checkAttachments<F extends FileInfo>(
   const good = files.filter((file) => rejectionReason(file) === null);
   const room = Math.max(0, MAX_ATTACHMENTS - attachedCount);
   if (good.length > room)
-    objections.push(`A message takes ${MAX_ATTACHMENTS} files; the others were left out.`);
+    objections.push(`A message can have ${MAX_ATTACHMENTS} files. The others were left out.`);
   return { files: good.slice(0, room), objections };
 }
 

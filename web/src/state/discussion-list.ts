@@ -1,4 +1,4 @@
-/** The list of discussions: a pure function of the pages that were read and the changes that were heard. */
+/** State of the discussion list, reduced from loaded pages and events. */
 
 import type { Change, Discussion, DiscussionChanged, SearchHit, DiscussionPage, Run } from "../api/types.ts";
 import type { StreamEvent } from "../api/event-stream.ts";
@@ -6,11 +6,11 @@ import type { StreamEvent } from "../api/event-stream.ts";
 export interface DiscussionList {
   readonly discussions: readonly Discussion[];
   readonly next: string | null;
-  /** Where in them a search found something, unless it was in the title alone. */
+  /** Search matches in messages; a match in the title alone has none. */
   readonly hits: readonly SearchHit[];
-  /** In which of them somebody is speaking. */
+  /** Discussions with a live run. */
   readonly activeIds: ReadonlySet<string>;
-  /** And in which of those somebody waits for a person to allow a call. */
+  /** Discussions with a tool call that waits for approval. */
   readonly awaitingApprovalIds: ReadonlySet<string>;
 }
 
@@ -22,13 +22,13 @@ export const EMPTY_LIST: DiscussionList = {
   awaitingApprovalIds: new Set(),
 };
 
-/** Which discussions are listed: those that a search finds, or else all that have a status. */
+/** Filter of the list: search results, or all with a status. */
 export interface ListFilter {
   readonly q: string;
   readonly status: Discussion["status"];
 }
 
-/** Take in the first page, read anew; what was read after it stays where nothing can be missing between them. */
+/** Merge a reloaded first page. Later pages stay if there is no gap between them. */
 export function withFirstPage(list: DiscussionList, page: DiscussionPage): DiscussionList {
   const last = page.discussions.at(-1);
   const place = list.discussions.findIndex(
@@ -39,7 +39,7 @@ export function withFirstPage(list: DiscussionList, page: DiscussionPage): Discu
   return withNextPage({ ...list, ...page }, further);
 }
 
-/** Take in a page after those that are there. */
+/** Append a page. */
 export function withNextPage(list: DiscussionList, page: DiscussionPage): DiscussionList {
   const ids = new Set(list.discussions.map((one) => one.id));
   const discussions = [...list.discussions, ...page.discussions.filter((one) => !ids.has(one.id))];
@@ -47,7 +47,7 @@ export function withNextPage(list: DiscussionList, page: DiscussionPage): Discus
   return { ...list, discussions, next: page.next, hits: [...list.hits, ...page.hits.filter(isFurther)] };
 }
 
-/** Hear one thing after the other that changed. */
+/** Reduce a list of events. */
 export function applyListEvents(
   list: DiscussionList,
   events: readonly StreamEvent[],
@@ -56,7 +56,7 @@ export function applyListEvents(
   return events.reduce((before, event) => applyListEvent(before, event, filter), list);
 }
 
-/** Tell whether it is something that changes the list. */
+/** Return whether an event changes the list. */
 export function isListEvent(event: StreamEvent): event is Change {
   return ["activity", "discussion_changed", "discussion_deleted"].includes(event.type);
 }
@@ -88,7 +88,7 @@ function withChangedDiscussion(
 ): DiscussionList {
   const { discussion } = event;
   const others = list.discussions.filter((one) => one.id !== discussion.id);
-  // Whether a search finds what changed only the server knows; what it has found stays.
+  // Only the server knows whether a search matches a changed discussion. Results stay as they are.
   const isFound = others.length < list.discussions.length;
   const belongs = filter.q ? isFound : discussion.status === filter.status;
   const discussions = belongs ? [...others, discussion].sort((a, b) => b.updated_at - a.updated_at) : others;

@@ -1,4 +1,4 @@
-/** The state of an open discussion: a pure function of what was read of it and what was heard since. */
+/** State of an open discussion, reduced from its stored pages and the events since. */
 
 import type { StreamEvent } from "../api/event-stream.ts";
 import type { Discussion, DiscussionDetail, Message, Run as ServerRun } from "../api/types.ts";
@@ -17,20 +17,20 @@ import {
 export interface OpenDiscussion {
   readonly id: string;
   readonly discussion: Discussion | null;
-  /** In the order in which they are shown. */
+  /** In display order. */
   readonly runs: readonly Run[];
-  /** Where the page before the oldest message begins; null where there is none. */
+  /** Cursor of the page before the oldest message; null if there is none. */
   readonly olderCursor: number | null;
   readonly isDeleted: boolean;
 }
 
-const MAX_RUN_CURSORS = 20; // runs that the server lets one name
+const MAX_RUN_CURSORS = 20; // maximum number of run cursors in a subscription
 
 export function emptyDiscussion(id: string): OpenDiscussion {
   return { id, discussion: null, runs: [], olderCursor: null, isDeleted: false };
 }
 
-/** Take in the newest page, when the discussion is opened, or again after something has changed. */
+/** Merge the newest page, on opening or after a change. */
 export function withPage(open: OpenDiscussion, page: DiscussionDetail): OpenDiscussion {
   const isGap = hasGap(open, page);
   const runs = withNotices(
@@ -41,7 +41,7 @@ export function withPage(open: OpenDiscussion, page: DiscussionDetail): OpenDisc
   return withServerRuns({ ...open, runs, olderCursor: before, discussion: page.discussion }, page.runs);
 }
 
-/** Tell whether so much came since that there is a gap between what is known and the newest page. */
+/** Return whether messages are missing between the known ones and the newest page. */
 function hasGap({ runs }: OpenDiscussion, page: DiscussionDetail): boolean {
   const known = new Set(
     runs.filter((run) => run.userMessage || run.turns.some((turn) => turn.message)).map((run) => run.id),
@@ -49,7 +49,7 @@ function hasGap({ runs }: OpenDiscussion, page: DiscussionDetail): boolean {
   return page.before !== null && known.size > 0 && !page.messages.some((one) => known.has(messageRunId(one)));
 }
 
-/** Take in the page before what is there. */
+/** Merge the page before the oldest known message. */
 export function withOlderPage(open: OpenDiscussion, page: DiscussionDetail): OpenDiscussion {
   const known = new Map(open.runs.map((run) => [run.id, run]));
   const older = withNotices(groupByRun([], page.messages), page.told).map((run) => {
@@ -61,7 +61,7 @@ export function withOlderPage(open: OpenDiscussion, page: DiscussionDetail): Ope
   return { ...open, runs, olderCursor: page.before };
 }
 
-/** Put the parts of a run together that are on two pages; what is newer counts. */
+/** Merge the parts of a run that spans two pages. Newer data wins. */
 function mergeRuns(older: Run, newer: Run): Run {
   const keys = new Set(newer.turns.map((turn) => turn.key));
   const turns = [...older.turns.filter((turn) => !keys.has(turn.key)), ...newer.turns];
@@ -73,12 +73,12 @@ function withNotices(runs: readonly Run[], notices: DiscussionDetail["told"]): r
   return runs.map((run) => notices.filter((event) => event.run === run.id).reduce(withNotice, run));
 }
 
-/** Take in one message that was changed. */
+/** Merge one changed message. */
 export function withMessage(open: OpenDiscussion, message: Message): OpenDiscussion {
   return { ...open, runs: groupByRun(open.runs, [message]) };
 }
 
-/** Hear one thing after the other. */
+/** Reduce a list of events. */
 export function applyEvents(open: OpenDiscussion, events: readonly StreamEvent[]): OpenDiscussion {
   return events.reduce(applyEvent, open);
 }
@@ -107,7 +107,7 @@ function applyEvent(open: OpenDiscussion, event: StreamEvent): OpenDiscussion {
 
 const messageRunId = (message: Message): string => message.run ?? message.id;
 
-/** Put messages to their runs, which stay in the order in which they began. */
+/** Assign messages to their runs, which stay in order of creation. */
 function groupByRun(runs: readonly Run[], messages: readonly Message[]): readonly Run[] {
   const byRun = new Map<string, Message[]>();
   for (const message of messages) {
@@ -119,7 +119,7 @@ function groupByRun(runs: readonly Run[], messages: readonly Message[]): readonl
   return [...known.values()].sort(compareRuns);
 }
 
-/** Ids tell when something was made. */
+/** Ids sort by creation time. */
 function compareRuns(a: Run, b: Run): number {
   return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
 }
@@ -139,13 +139,13 @@ function updateRun(open: OpenDiscussion, id: string, change: (run: Run) => Run):
   const place = open.runs.findIndex((run) => run.id === id);
   const before = open.runs[place];
   const oldest = open.runs[0];
-  if (!before && open.olderCursor !== null && oldest && id < oldest.id) return open; // it is on a page before
+  if (!before && open.olderCursor !== null && oldest && id < oldest.id) return open; // it belongs to an older page
   if (!before) return { ...open, runs: [...open.runs, change(emptyRun(id))].sort(compareRuns) };
   const after = change(before);
   return after === before ? open : { ...open, runs: open.runs.with(place, after) };
 }
 
-/** What is to be said again when the connection comes back: the newest number of every run that goes on. */
+/** Cursors for a reconnect: the last event number of every live run. */
 export function eventCursors(open: OpenDiscussion): readonly string[] {
   return open.runs
     .filter(isLiveRun)

@@ -1,11 +1,11 @@
-/** Which models can be chosen: what the providers say of themselves, sorted by whether they can be asked now. */
+/** Models that can be chosen, from the providers' reports, sorted by availability. */
 
 import type { ProviderModels, ProviderStatus } from "../api/types.ts";
 
-/** `ready` answers now; `key` wants one first; `silent` is a server of this machine that does not run; `broken` fails. */
+/** `ready`: can answer now. `key`: needs a key. `silent`: a local server that is not running. `broken`: failed. */
 type Availability = "ready" | "key" | "silent" | "broken";
 
-/** `real` can be asked in earnest, `tiny` is the embedded one that comes with Moot, `scripted` plays a script. */
+/** `real`: a full model. `tiny`: the embedded model included with Moot. `scripted`: plays a script. */
 type ProviderKind = "real" | "tiny" | "scripted";
 
 export interface ProviderOffer {
@@ -13,14 +13,14 @@ export interface ProviderOffer {
   readonly availability: Availability;
   readonly kind: ProviderKind;
   readonly models: readonly string[];
-  /** The model to begin with, where there is a usual one. */
+  /** The default model, if the provider has one. */
   readonly defaultModel: string | null;
   readonly note: string | null;
   readonly error: string | null;
   readonly status: ProviderStatus;
 }
 
-/** Put what was asked of every provider to what is known of it. */
+/** Combine each provider's model list with its known properties. */
 export function buildOffers(
   statuses: readonly ProviderStatus[],
   providerModels: readonly ProviderModels[],
@@ -54,32 +54,32 @@ function resolveAvailability(status: ProviderStatus, providerModels: ProviderMod
 const NON_CHAT_PATTERN =
   /embed|whisper|tts|dall-e|image|moderation|rerank|transcri|speech|audio|realtime|guard|ocr/i;
 
-/** Lists also name models that make vectors, pictures or sound. */
+/** Provider lists also contain embedding, image and audio models. */
 function isChatModel(model: string): boolean {
   return !NON_CHAT_PATTERN.test(model);
 }
 
-/** One model of every provider that can be asked now, in earnest where there is one; never a script. */
+/** One ready model of each provider, real ones if there are any; never a script. */
 export function readyModels(offers: readonly ProviderOffer[]): readonly string[] {
   const ready = offers.filter((one) => one.availability === "ready" && one.defaultModel !== null);
   const real = ready.filter((one) => one.kind === "real");
   const chosen = real.length ? real : ready.filter((one) => one.kind === "tiny");
   const usual = chosen.map((one) => one.defaultModel ?? "");
   const more = chosen.flatMap((one) => one.models.filter(isChatModel));
-  // A second model of the same provider is better company than the same one again, but only where there are few.
+  // With few providers, a second model of the same provider is better than the same model twice.
   return usual.length > 1 ? usual : [...new Set([...usual, ...more])].slice(0, 3);
 }
 
 interface OfferGroup {
   readonly offer: ProviderOffer;
   readonly models: readonly string[];
-  /** How many more fit that are not shown. */
+  /** Number of matches that are not shown. */
   readonly hiddenCount: number;
 }
 
 const MAX_SHOWN_MODELS = 12;
 
-/** What is shown for what was typed: every word must be in the name. What can be asked now comes first. */
+/** Matches for the typed text: every word must be in the name. Ready models come first. */
 export function searchModels(offers: readonly ProviderOffer[], query: string): readonly OfferGroup[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = (text: string) => words.every((word) => text.toLowerCase().includes(word));
@@ -103,22 +103,21 @@ function orderModels(offer: ProviderOffer): readonly string[] {
   return [...usual, ...others.filter(isChatModel), ...others.filter((model) => !isChatModel(model))];
 }
 
-/** Whether a model is written as one is asked for. */
+/** Return whether a string has the form provider/model. */
 export function isModelId(text: string): boolean {
   return /^[^\s/]+\/\S+$/.test(text);
 }
 
-/** What to do with a name that no list has. */
+/** Explain a model name that is in no list. */
 export function explainUnlisted(offers: readonly ProviderOffer[], query: string): string {
-  if (!isModelId(query))
-    return "Nothing of that name is listed. Write it as provider/model, or remove a word.";
+  if (!isModelId(query)) return "No model found. Write it as provider/model, or remove a word.";
   const provider = query.slice(0, query.indexOf("/"));
   return offers.some((one) => one.provider === provider)
-    ? `${provider} does not list it. It is asked for as you wrote it: compare it with how ${provider} writes it.`
+    ? `Not in ${provider}'s list; used as typed. Check the spelling.`
     : `No provider here is called ${provider}. Choose one of ${offers.map((one) => one.provider).join(", ")}.`;
 }
 
-/** Whether a model only plays a script; where the providers are not known yet, the built-in one goes by its name. */
+/** Return whether a model is scripted. Before the providers are loaded, the built-in one is recognised by its name. */
 export function isScripted(offers: readonly ProviderOffer[], model: string): boolean {
   const offer = findOffer(offers, model);
   return offer ? offer.kind === "scripted" : model.startsWith("scripted/");

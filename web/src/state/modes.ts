@@ -1,4 +1,4 @@
-/** The ways in which a table can talk, in the words in which they are offered. */
+/** The discussion modes and their labels. */
 
 import type { Preset } from "../api/types.ts";
 
@@ -8,16 +8,16 @@ interface ModeInfo {
   mode: Mode;
   title: string;
   words: string;
-  /** What its rules are about. */
+  /** Summary of the mode's options. */
   optionsSummary: string;
-  /** How many it takes at least. */
+  /** Minimum number of participants. */
   minParticipants: number;
 }
 
 export const MODES: readonly ModeInfo[] = [
   {
     mode: "single",
-    title: "One voice",
+    title: "Single",
     words: "You and one model, back and forth.",
     optionsSummary: "",
     minParticipants: 1,
@@ -25,7 +25,7 @@ export const MODES: readonly ModeInfo[] = [
   {
     mode: "parallel",
     title: "Side by side",
-    words: "All answer at once, and nobody sees the others.",
+    words: "All answer at once, without seeing each other.",
     optionsSummary: "",
     minParticipants: 1,
   },
@@ -53,7 +53,7 @@ export const MODES: readonly ModeInfo[] = [
   {
     mode: "directed",
     title: "Lesson",
-    words: "A director calls on one voice at a time; all share a whiteboard.",
+    words: "A director picks one speaker at a time; all share a whiteboard.",
     optionsSummary: "turns, topic",
     minParticipants: 1,
   },

@@ -1,10 +1,10 @@
-/** What is told of one participant while it tries to answer: that it waits, tries again, or that another model is asked. */
+/** Notices about one participant while it answers: waiting, retrying, or a fallback model. */
 
 import type { Notice } from "../api/types.ts";
 import type { Run } from "./run.ts";
 import { isLiveTurn, type Turn } from "./turn.ts";
 
-/** Worth knowing also when the answer is there: somebody else may have given it. */
+/** Still shown when the answer is complete: another model may have given it. */
 const LASTING_KINDS: ReadonlySet<Notice["kind"]> = new Set(["fallback", "lead_replaced", "missing", "tools"]);
 
 export function turnNotices(run: Run, turn: Turn): readonly Notice[] {
@@ -18,13 +18,13 @@ export function turnNotices(run: Run, turn: Turn): readonly Notice[] {
     : its.filter((one) => LASTING_KINDS.has(one.kind) || (isLiveTurn(turn) && one.kind === "still_working"));
 }
 
-/** All turns of the same participant; one that has not begun comes last. */
+/** All turns of a participant; one that has not started comes last. */
 function participantTurns(run: Run, turn: Turn): readonly Turn[] {
   const own = run.turns.filter((one) => one.participant === turn.participant);
   return own.some((one) => one.key === turn.key) ? own : [...own, turn];
 }
 
-/** Find the turn in which something was told: the first that had not ended then. */
+/** Find the turn that a notice belongs to: the first that had not ended at that time. */
 function findNoticeTurn(turns: readonly Turn[], notice: Notice): Turn | undefined {
   return turns.find(({ endedAt: until }) => until === null || until >= notice.at) ?? turns.at(-1);
 }

@@ -1,4 +1,4 @@
-/** Who sits at the table, as the page shows them: a name, a colour, the same wherever they appear. */
+/** Participants as displayed: name and colour, the same everywhere. */
 
 import { COLOURS, type Discussion, type Participant } from "../api/types.ts";
 
@@ -27,7 +27,7 @@ export function participantView(
   };
 }
 
-/** Put what several said into the order of their seats, whoever spoke first. */
+/** Sort turns by the participants' order. */
 export function sortByParticipant<T extends { participant: string }>(
   items: readonly T[],
   discussion: Discussion,

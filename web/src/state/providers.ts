@@ -1,12 +1,12 @@
-/** What providers are called, and what to do to hear their models. */
+/** Provider names, and how to make their models available. */
 
 import type { ProviderOffer } from "./model-offers.ts";
 
 interface ProviderInfo {
   readonly title: string;
-  /** Where a key is made. */
+  /** Page where users create a key. */
   readonly keysUrl?: string;
-  /** How a server of this machine is started. */
+  /** Command that starts a local server. */
   readonly startCommand?: string;
 }
 
@@ -30,7 +30,7 @@ export function providerInfo(provider: string): ProviderInfo {
   return PROVIDERS[provider] ?? { title: provider };
 }
 
-/** Notes of the server begin small, and have no full stop. */
+/** Capitalise a server note and add a full stop. */
 export function toSentence(note: string): string {
   return `${note.charAt(0).toUpperCase()}${note.slice(1)}.`;
 }
@@ -38,20 +38,20 @@ export function toSentence(note: string): string {
 export const isLocalProvider = (offer: ProviderOffer): boolean =>
   offer.status.key === "not needed" && /^https?:\/\/(127\.|localhost|\[::1\])/.test(offer.status.origin);
 
-/** How it stands with a provider, in one plain sentence. */
+/** Describe a provider's availability in one sentence. */
 export function describeAvailability(offer: ProviderOffer): string {
   const count = offer.models.length === 1 ? "1 model" : `${offer.models.length} models`;
   switch (offer.availability) {
     case "ready":
       return `${count} ready. ${describeKeySource(offer)}`.trim();
     case "key":
-      return "Needs a key before it can be asked.";
+      return "Needs a key.";
     case "silent":
       return offer.error
         ? `Not running at ${providerHost(offer)}.`
-        : `It runs at ${providerHost(offer)}, and has no models yet.`;
+        : `Running at ${providerHost(offer)}, no models yet.`;
     default:
-      return offer.error ?? "It has no models.";
+      return offer.error ?? "No models.";
   }
 }
 

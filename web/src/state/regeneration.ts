@@ -1,10 +1,10 @@
-/** An answer that is given anew is a run of its own; it is shown in the card of the answer that it renews. */
+/** A regeneration is a run of its own. It is shown in the card of the answer that it regenerates. */
 
 import type { OpenDiscussion } from "./discussion.ts";
 import { isLiveRun, type Run } from "./run.ts";
 import { emptyTurn, withVersion, type Turn } from "./turn.ts";
 
-/** Show how a run stands, if it makes another version of an answer, in the turn of that answer. */
+/** Show a regeneration's progress in the turn of the answer. */
 export function withRegeneration(open: OpenDiscussion, id: string): OpenDiscussion {
   const again = open.runs.find((run) => run.id === id);
   if (!again?.regenerate) return open;
@@ -26,7 +26,7 @@ function applyRegeneration(turn: Turn, regenerationRun: Run): Turn {
       regeneration: isLiveRun(regenerationRun) ? emptyTurn(regenerationRun.id, turn, turn.at) : null,
     };
   if (turn.regeneration === version) return turn;
-  // That it ended is heard twice, by its turn and by its run, and it may have been read already.
+  // The end arrives twice, for the turn and for the run, and may already be loaded.
   const isMade = version.state === "completed";
   if (isMade && turn.text !== version.text) return withVersion(turn, version);
   const isOver = isMade || version.state === "stopped";

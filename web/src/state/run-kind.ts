@@ -1,4 +1,4 @@
-/** What kind of answer a run is, so that it is shown as what it is: also where only its messages are known. */
+/** Kind of a run, which decides how it is rendered, also when only its messages are known. */
 
 import type { Discussion } from "../api/types.ts";
 import type { Run } from "./run.ts";

@@ -1,4 +1,4 @@
-/** One answer of the table: its turns, its stages, and what was found in it, as far as was heard. */
+/** State of one run: its turns, stages and analyses, reduced from events and stored messages. */
 
 import type {
   ActionTaken,
@@ -25,7 +25,7 @@ import {
   type Turn,
 } from "./turn.ts";
 
-/** Something that was done, and how many characters its turn had said by then. */
+/** A whiteboard action, and the length of its turn's text at that time. */
 export interface PerformedAction extends ActionTaken {
   readonly textOffset: number;
 }
@@ -34,9 +34,9 @@ export interface Run {
   readonly id: string;
   readonly mode: string | null;
   readonly status: ServerRun["status"] | null;
-  /** What it answers to; null where nobody asked, or where that is on an older page. */
+  /** The user message that the run answers; null if there is none, or if it is on an older page. */
   readonly userMessage: Message | null;
-  /** The answer of which it makes another version. */
+  /** The answer that the run regenerates. */
   readonly regenerate: string | null;
   readonly participants: readonly Participant[];
   readonly turns: readonly Turn[];
@@ -50,9 +50,9 @@ export interface Run {
   readonly speakerSelections: readonly Decided[];
   readonly referenceSummaries: readonly Recapped[];
   readonly actions: readonly PerformedAction[];
-  /** The number of the newest event that was heard; 0 before any. */
+  /** Number of the last applied event; 0 before any. */
   readonly lastSeq: number;
-  /** How often something of it was tried again, as far as is known. */
+  /** Number of known retries in the run. */
   readonly revision: number;
 }
 
@@ -80,7 +80,7 @@ export function emptyRun(id: string): Run {
   };
 }
 
-/** Hear what happened. What was heard before is not heard twice. */
+/** Reduce an event. Events that were already applied are ignored. */
 export function applyRunEvent(run: Run, event: Event): Run {
   return event.seq <= run.lastSeq ? run : { ...reduceRunEvent(run, event), lastSeq: event.seq };
 }
@@ -151,7 +151,7 @@ function reduceRunEvent(run: Run, event: Event): Run {
   }
 }
 
-/** A newer server may tell of things that this page does not know; they are left alone. */
+/** Ignore event types that a newer server may send. */
 function ignoreUnknownEvent(_: never, run: Run): Run {
   return run;
 }
@@ -161,7 +161,7 @@ function updateTurn(run: Run, turnKey: TurnKey, at: number, change: (turn: Turn)
   const place = run.turns.findIndex((turn) => turn.key === key);
   const before = run.turns[place];
   if (!before) return { ...run, turns: [...run.turns, change(emptyTurn(run.id, turnKey, at))] };
-  if (before.versions > 1) return run; // what is told of it again is its first version
+  if (before.versions > 1) return run; // events replayed for it describe its first version
   return { ...run, turns: run.turns.with(place, change(before)) };
 }
 
@@ -169,7 +169,7 @@ function turnTextLength(run: Run, turnKey: TurnKey): number {
   return run.turns.find((turn) => turn.key === formatTurnKey(turnKey))?.text.length ?? 0;
 }
 
-/** The actions of a turn that begins anew, or fails, are void. */
+/** Drop the actions of a turn that restarts or fails. */
 function actionsWithoutTurn(run: Run, turnKey: TurnKey): readonly PerformedAction[] {
   const key = formatTurnKey(turnKey);
   return run.actions.some((one) => formatTurnKey(one) === key)
@@ -177,7 +177,7 @@ function actionsWithoutTurn(run: Run, turnKey: TurnKey): readonly PerformedActio
     : run.actions;
 }
 
-/** Take in what was read of a run's messages: it is what counts, but for turns that are being spoken. */
+/** Merge stored messages of a run. They win over events, except for live turns. */
 export function withMessages(run: Run, messages: readonly Message[]): Run {
   const asked = messages.find((one) => one.role === "user" && one.participant === null) ?? run.userMessage;
   const turns = [...run.turns];
@@ -195,27 +195,27 @@ export function withMessages(run: Run, messages: readonly Message[]): Run {
   return { ...run, userMessage: asked, turns };
 }
 
-/** Take in what was read of what was told in a run beside words; it may be told again. */
+/** Merge stored non-text events of a run. They may also arrive again by the stream. */
 export function withNotice(run: Run, event: Notice | Recapped): Run {
   return event.type === "notice"
     ? { ...run, notices: withEvent(run.notices, event) }
     : { ...run, referenceSummaries: withEvent(run.referenceSummaries, event) };
 }
 
-/** Put an event among others of its kind, once and in the order of their numbers. */
+/** Insert an event by its number, without duplicates. */
 function withEvent<E extends { seq: number }>(some: readonly E[], event: E): readonly E[] {
   if (some.some((one) => one.seq === event.seq)) return some;
   return [...some, event].sort((a, b) => a.seq - b.seq);
 }
 
-/** Take in how a run stands by a list of those that are live; one that has ended goes on only if it was tried again. */
+/** Update the run's status from the list of live runs. A finished run becomes live only after a retry. */
 export function withServerRun(run: Run, stored: ServerRun): Run {
   const { mode, again, revision } = stored;
   const isOver = run.status !== null && !isLiveRun(run) && revision <= run.revision;
   return { ...run, mode, regenerate: again, revision, status: isOver ? run.status : stored.status };
 }
 
-/** Forget all that was heard of a run, since it will be told from the start. */
+/** Reset a run, because its events will be replayed from the start. */
 export function resetRun({ id, userMessage: asked, mode, regenerate: again, status, revision }: Run): Run {
   return { ...emptyRun(id), userMessage: asked, mode, regenerate: again, status, revision };
 }

@@ -1,4 +1,4 @@
-/** What was spent, made ready to be shown: days without gaps, the dearest first, and in words. */
+/** Usage data prepared for display: days without gaps, rows by amount, and labels. */
 
 import type { Spending, SpendingItem, UsageReport } from "../api/types.ts";
 
@@ -17,31 +17,31 @@ const NO_SPENDING: Spending = {
   unpriced: 0,
 };
 
-/** What calls were made for, in words. */
+/** Labels for the purposes of calls. */
 const PURPOSE_LABELS: Readonly<Record<string, string>> = {
   answer: "Answers",
   synthesis: "Syntheses",
   summary: "Summaries of debates",
   ranking: "Rankings",
   ledger: "Claims in debates",
-  gate: "Checks whether the table agrees",
+  gate: "Agreement checks",
   title: "Titles",
-  export: "Writing down what discussions came to",
+  export: "Discussion summaries",
   consolidation: "Patterns of projects",
   director: "Directing lessons",
   assertion: "Judging answers",
   improvement: "Improving answers",
   perspective: "Finding perspectives",
-  recap: "Recaps of what was said before",
-  memory: "Remembering what was said in channels",
+  recap: "Reference summaries",
+  memory: "Channel memory",
 };
 
-/** The first of as many days as asked for, of which the last is today; days are those of UTC. */
+/** The first of `days` days ending today, in UTC. */
 export function firstDay(days: number, now = Date.now()): string {
   return new Date(now - (days - 1) * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** Put days on which nothing was spent between the others. */
+/** Fill days without spending. */
 export function fillMissingDays({ since, until, rows }: UsageReport): readonly SpendingItem[] {
   const known = new Map(rows.map((row) => [row.key, row]));
   const count = Math.round((Date.parse(until) - Date.parse(since)) / DAY_MS) + 1;
@@ -51,7 +51,7 @@ export function fillMissingDays({ since, until, rows }: UsageReport): readonly S
   });
 }
 
-/** The amounts that stand on each other in a bar: one of money, two of tokens. */
+/** Stacked parts of a bar: one for cost, two for tokens. */
 export function amountParts(row: Spending, measure: Measure): readonly number[] {
   return measure === "cost" ? [row.cost] : [row.input, row.output];
 }
@@ -60,12 +60,12 @@ export function totalAmount(row: Spending, measure: Measure): number {
   return amountParts(row, measure).reduce((sum, one) => sum + one, 0);
 }
 
-/** The greatest first, by what is looked at. */
+/** Sort by the measure, largest first. */
 export function sortByAmount(rows: readonly SpendingItem[], measure: Measure): readonly SpendingItem[] {
   return [...rows].sort((a, b) => totalAmount(b, measure) - totalAmount(a, measure) || b.calls - a.calls);
 }
 
-/** What a row is about, as it is written on the page. */
+/** Label of a row. */
 export function rowLabel(row: SpendingItem, by: UsageReport["by"]): string {
   switch (by) {
     case "day":
@@ -75,7 +75,7 @@ export function rowLabel(row: SpendingItem, by: UsageReport["by"]): string {
     case "purpose":
       return purposeLabel(row.key);
     case "discussion":
-      return row.title ?? (row.key ? "A deleted discussion" : "Outside of discussions");
+      return row.title ?? (row.key ? "A deleted discussion" : "Outside discussions");
   }
 }
 
@@ -91,7 +91,7 @@ export function formatDay(key: string): string {
   );
 }
 
-/** A sum of money, with as many digits as it takes to see it. */
+/** Format money with as many digits as are needed to see it. */
 export function formatMoney(amount: number): string {
   const digits = amount === 0 || amount >= 0.995 ? 2 : Math.min(6, 1 - Math.floor(Math.log10(amount)));
   const text = new Intl.NumberFormat("en", {
@@ -103,18 +103,20 @@ export function formatMoney(amount: number): string {
   return amount > 0 && amount < 0.000_001 ? "less than $0.000001" : text;
 }
 
-/** What it cost, and plainly where nobody knows. */
+/** Format the cost, or say that it is unknown. */
 export function formatPrice({ cost, calls, unpriced }: Spending): string {
   if (!unpriced) return formatMoney(cost);
   return unpriced === calls && !cost ? "unknown" : `${formatMoney(cost)} +`;
 }
 
-/** What one has to know to read the sums. */
+/** Notes that explain the sums. */
 export function spendingNotes(total: Spending): readonly string[] {
   const calls = total.unpriced === 1 ? "1 call" : `${total.unpriced} calls`;
   return [
     ...(total.unpriced
-      ? [`Nobody here knows the price of ${calls}: what they cost is missing from the sums (marked +).`]
+      ? [
+          `${calls} ${total.unpriced === 1 ? "has" : "have"} no known price and ${total.unpriced === 1 ? "is" : "are"} missing from the sums (marked +).`,
+        ]
       : []),
     ...(total.estimated
       ? ["Some tokens were not counted by the provider; they are estimated from the length of the text."]

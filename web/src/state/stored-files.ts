@@ -1,4 +1,4 @@
-/** What is known of stored files; it never changes, so it is asked for once. */
+/** Metadata of stored files. It never changes, so it is requested once. */
 
 import { callApi } from "../api/client.ts";
 import type { StoredFile } from "../api/types.ts";

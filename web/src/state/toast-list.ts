@@ -1,15 +1,15 @@
-/** What is said in passing: a few at a time, and what is said again counts up instead of piling up. */
+/** Toast list: a few at a time. A repeated toast increases its count. */
 
-/** Takes something back; where that takes a while, it is done when what it returns is. */
+/** Reverts an action. If it returns a promise, the undo is done when that resolves. */
 export type Undo = () => unknown;
 
 export interface Toast {
   readonly id: number;
   readonly words: string;
   readonly isError: boolean;
-  /** How often it was said while it could be seen. */
+  /** How often it was shown while visible. */
   readonly times: number;
-  /** Whether it ends with the view that it is about. */
+  /** Whether it closes when the user leaves the view. */
   readonly isViewScoped: boolean;
   readonly undo?: Undo;
 }
@@ -23,7 +23,7 @@ export interface ToastOptions {
 const MAX_TOASTS = 3;
 let lastToastId = 0;
 
-/** Say something more. Said again, it is the newest, and one undo takes back all of it in turn, the last first. */
+/** Add a toast. A repeated one moves to the end, and its undo reverts all of them, the last first. */
 export function addToast(
   all: readonly Toast[],
   words: string,
@@ -42,7 +42,7 @@ export function addToast(
   return [...all.filter((one) => one !== same), toast].slice(-MAX_TOASTS);
 }
 
-/** Leave a view: what was about it alone is no longer said, and can no longer be taken back. */
+/** Remove view-scoped toasts when the user leaves the view. They can no longer be undone. */
 export function removeViewToasts(all: readonly Toast[]): readonly Toast[] {
   return all.filter((one) => !one.isViewScoped);
 }

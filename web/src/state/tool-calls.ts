@@ -1,4 +1,4 @@
-/** Calls of tools in a turn: what was called at which place of the answer, who is asked about it, and what came of it. */
+/** Tool calls of a turn: position in the answer, pending approvals and results. */
 
 import {
   REFUSED,
@@ -9,7 +9,7 @@ import {
   type ToolUse,
 } from "../api/types.ts";
 
-/** A question that waits for a person: until when, and whether the call may have been made before. */
+/** A pending approval: its deadline, and whether the call may already have run. */
 interface PendingApproval {
   readonly expiresAt: number;
   readonly isRepeated: boolean;
@@ -25,7 +25,7 @@ export interface ToolCallState {
   readonly id: string;
   readonly name: string;
   readonly arguments: string;
-  /** How much of the turn's text was there by then. */
+  /** Length of the turn's text when the call was made. */
   readonly textOffset: number;
   readonly pendingApproval: PendingApproval | null;
   readonly result: ToolCallResult | null;
@@ -33,7 +33,7 @@ export interface ToolCallState {
 
 export type ToolCallEvent = ToolCalled | ApprovalWanted | ApprovalGiven | ToolReturned;
 
-/** Let the calls of a turn go on, whose text is so far `text`. */
+/** Reduce a tool event. `text` is the turn's text so far. */
 export function applyToolCallEvent(
   calls: readonly ToolCallState[],
   event: ToolCallEvent,
@@ -58,7 +58,7 @@ export function applyToolCallEvent(
   }
 }
 
-/** Read the calls that were kept with a text. */
+/** Parse the calls that are stored with a message. */
 export function readStoredCalls(
   uses: readonly ToolUse[] | null | undefined,
   text: string,
@@ -77,7 +77,7 @@ function toCallResult({ content, is_error, seconds }: ToolReturned | ToolUse): T
   return { content, isError: is_error, seconds };
 }
 
-/** The server counts characters; a string here counts those outside of the basic plane twice. */
+/** The server counts code points; JavaScript strings count UTF-16 units. */
 function toUtf16Offset(text: string, characters: number): number {
   let units = 0;
   for (const character of text) {
@@ -87,7 +87,7 @@ function toUtf16Offset(text: string, characters: number): number {
   return units;
 }
 
-/** An answer in its order: words, and the calls between them. */
+/** An answer in order: pieces of text and the calls between them. */
 export type AnswerPart = { readonly text: string } | { readonly call: ToolCallState };
 
 export function splitAtCalls(text: string, calls: readonly ToolCallState[]): readonly AnswerPart[] {
@@ -102,20 +102,20 @@ export function splitAtCalls(text: string, calls: readonly ToolCallState[]): rea
   return found;
 }
 
-/** Tell whether a person did not allow the call: nothing went wrong then. */
+/** Return whether a user denied the call. That is not a failure. */
 export const isRefused = ({ result }: ToolCallState): boolean =>
   result !== null && result.isError && result.content === REFUSED;
 
-/** How a call stands, in words; without a result it is over only where its turn is. */
+/** Status label of a call. Without a result, a call is over only when its turn is. */
 export function describeCallStatus(call: ToolCallState, isLive: boolean): string {
   const { pendingApproval: question, result } = call;
-  if (isRefused(call)) return "refused";
+  if (isRefused(call)) return "denied";
   if (result) return result.isError ? "failed" : `done in ${result.seconds.toFixed(1)} s`;
   if (!isLive) return "cut off";
   return question ? "waiting for you" : "running";
 }
 
-/** Write arguments so that they can be read; what is no JSON stays as it is. */
+/** Format arguments for display. Text that is not JSON stays unchanged. */
 export function formatArguments(given: string): string {
   try {
     return JSON.stringify(JSON.parse(given), null, 2);

@@ -1,4 +1,4 @@
-/** One participant's turn, whether it was read from the discussion or is being heard right now. */
+/** State of one participant's turn, from a stored message or from live events. */
 
 import type { ActionDropped, Event, Message, TurnEnded } from "../api/types.ts";
 import { applyToolCallEvent, readStoredCalls, type ToolCallState } from "./tool-calls.ts";
@@ -15,7 +15,7 @@ export interface Turn {
   readonly state: TurnState;
   readonly text: string;
   readonly thoughts: string;
-  /** The id of the message that the turn became; null while it is not known. */
+  /** Id of the turn's message; null while unknown. */
   readonly message: string | null;
   readonly name: string | null;
   readonly attempt: number;
@@ -29,16 +29,16 @@ export interface Turn {
   readonly visibleTo: readonly string[] | null;
   readonly rejectedActions: readonly ActionDropped[];
   readonly calls: readonly ToolCallState[];
-  /** Which of its versions is shown, and how many there are. */
+  /** The shown version, and the number of versions. */
   readonly version: number;
   readonly versions: number;
-  /** Whether a person wrote the version that is shown. */
+  /** Whether a user wrote the shown version. */
   readonly edited: boolean;
-  /** Another version of it that is being given, or that failed to be. */
+  /** A regeneration in progress, or one that failed. */
   readonly regeneration: Turn | null;
-  /** When it began; once it is over, when it ended. */
+  /** When the turn started; after the end, when it ended. */
   readonly at: number;
-  /** When it ended; null while it goes on. */
+  /** When the turn ended; null while it is live. */
   readonly endedAt: number | null;
 }
 
@@ -52,7 +52,7 @@ export function formatTurnKey({ participant, stage, round }: TurnKey): string {
   return `${stage}/${round}/${participant}`;
 }
 
-/** A turn of which nothing is known but who has it. */
+/** An empty turn of a participant. */
 export function emptyTurn(run: string, turnKey: TurnKey, at: number): Turn {
   return {
     key: formatTurnKey(turnKey),
@@ -86,7 +86,7 @@ export function emptyTurn(run: string, turnKey: TurnKey, at: number): Turn {
   };
 }
 
-/** Read a turn from the message that it became. */
+/** Build a turn from its stored message. */
 export function turnFromMessage(message: Message): Turn | null {
   const { run, participant, role } = message;
   if (!run || !participant || (role !== "assistant" && role !== "synthesis")) return null;
@@ -116,7 +116,7 @@ export function turnFromMessage(message: Message): Turn | null {
   };
 }
 
-/** Put a version that was just given in the place of the one before. */
+/** Replace the shown version with a new one. */
 export function withVersion(turn: Turn, version: Turn): Turn {
   const {
     text,
@@ -150,7 +150,7 @@ export function withVersion(turn: Turn, version: Turn): Turn {
 
 type TurnEvent = Extract<Event, TurnKey>;
 
-/** Let a turn go on by what happened in it. */
+/** Reduce an event of the turn. */
 export function applyTurnEvent(turn: Turn, event: TurnEvent): Turn {
   switch (event.type) {
     case "turn_started":
@@ -199,13 +199,13 @@ export function applyTurnEvent(turn: Turn, event: TurnEvent): Turn {
 }
 
 export const isLiveTurn = (turn: Turn): boolean => turn.state === "waiting" || turn.state === "speaking";
-/** The calls that wait for a person. */
+/** Calls that wait for approval. */
 export const pendingApprovals = (turn: Turn): readonly ToolCallState[] =>
   isLiveTurn(turn) ? turn.calls.filter((call) => call.pendingApproval) : [];
-/** Tell whether it, or another version of it that is being made, waits for a person. */
+/** Return whether the turn, or its regeneration, waits for approval. */
 export const isAwaitingApproval = (turn: Turn): boolean =>
   pendingApprovals(turn.regeneration ?? turn).length > 0;
-/** The attempt at another version of it that came to nothing: what broke off is no version either. */
+/** The regeneration that failed or was interrupted. It is not a version. */
 export const failedRegeneration = ({ regeneration: renewal }: Turn): Turn | null =>
   renewal?.state === "failed" || renewal?.state === "partial" ? renewal : null;
 export const isAnswered = (turn: Turn): boolean => turn.state === "completed" || turn.state === "partial";

@@ -1,4 +1,4 @@
-/** What there is to choose from: personas, projects, kept line-ups. Read when a view needs it, and kept. */
+/** Personas, projects and presets. Loaded when a view needs them, then cached. */
 
 import { callApi } from "../api/client.ts";
 import { readAllPages } from "../api/paginate.ts";
@@ -11,10 +11,10 @@ class Catalog {
   personas = $state.raw<readonly Persona[]>([]);
   projects = $state.raw<readonly Project[]>([]);
   presets = $state.raw<readonly Preset[]>([]);
-  /** Whether all of it has been asked for, even if some of it could not be had. */
+  /** Whether everything was requested, even if some requests failed. */
   isLoaded = $state(false);
 
-  /** Read everything anew, the models too; what is known already stays until then. */
+  /** Reload everything, including the models. Cached values stay until then. */
   async loadAll(): Promise<void> {
     const lists = Promise.all([this.#loadPersonas(), this.#loadProjects(), this.loadPresets()]);
     void lists.then(() => (this.isLoaded = true));
@@ -28,7 +28,7 @@ class Catalog {
     ).catch(() => this.presets);
   }
 
-  /** Find the line-up that is kept under a name; nobody tells them apart by capitals. */
+  /** Find a preset by name, ignoring case. */
   findPreset(name: string): Preset | undefined {
     const sought = name.trim().toLowerCase();
     return this.presets.find((one) => one.name.toLowerCase() === sought);

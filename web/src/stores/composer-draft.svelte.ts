@@ -1,4 +1,4 @@
-/** What is being written in a discussion, to whom, and what goes with it; cards and messages may lay things there. */
+/** Draft of the next message in a discussion: text, recipients and files. Cards and messages can add to it. */
 
 import { persisted } from "./storage.ts";
 import type { StoredFile } from "../api/types.ts";
@@ -18,13 +18,13 @@ const EMPTY_DRAFT: SavedDraft = { words: "", to: [], files: [], cap: null };
 
 export class ComposerDraft {
   text = $state("");
-  /** Who alone is spoken to; nobody in particular where it is empty. */
+  /** Ids of the recipients; empty for everyone. */
   to = $state.raw<readonly string[]>([]);
-  /** What the answer may cost in US dollars. */
+  /** Spending limit of the run, in US dollars. */
   maxCostUsd = $state<number | null>(null);
   readonly uploads = new Uploads();
   readonly idempotentSend: IdempotentSend;
-  /** Where it is written, while that is shown. */
+  /** The text field, while it is rendered. */
   textarea: HTMLTextAreaElement | null = null;
   #storage;
 
@@ -38,7 +38,7 @@ export class ComposerDraft {
     this.uploads.replaceAll(files);
   }
 
-  /** All of it, as the server takes it. A desk outlives the view that made it, which a `$derived` would not. */
+  /** The request body. Not a `$derived`: the draft outlives the view that created it. */
   get messageBody() {
     return {
       message: this.text.trim(),
@@ -54,14 +54,14 @@ export class ComposerDraft {
     if (!draft.words) this.idempotentSend.reset();
   }
 
-  /** Speak to one alone, or to it no more. */
+  /** Add or remove a recipient. */
   toggleRecipient(participant: string): void {
     this.to = this.to.includes(participant)
       ? this.to.filter((one) => one !== participant)
       : [...this.to, participant];
   }
 
-  /** Lay something there to be written on. */
+  /** Put text into the draft and focus the field. */
   setContent({ words, to, files }: Omit<SavedDraft, "cap">): void {
     this.text = words;
     this.to = to;
@@ -69,7 +69,7 @@ export class ComposerDraft {
     this.focus();
   }
 
-  /** Take away what was sent; what was written or laid there meanwhile stays. */
+  /** Remove what was sent. Text that was added meanwhile stays. */
   clearSent({ message, files }: SentMessage): void {
     const rest = this.text.trimStart();
     this.text = rest.startsWith(message) ? rest.slice(message.length).trimStart() : this.text;

@@ -1,4 +1,4 @@
-/** Sending that is done once: under the same key while it is the same, until it is known what became of it. */
+/** Idempotent sending: the same content keeps its key until its outcome is known. */
 
 import { newIdempotencyKey, ApiError } from "../api/client.ts";
 import { persisted, type PersistedValue } from "./storage.ts";
@@ -12,13 +12,13 @@ export class IdempotentSend {
   readonly #storage: PersistedValue<PendingSend | null>;
   #pending: PendingSend | null;
 
-  /** What is being sent outlives the page, as the draft of that name does. */
+  /** The pending key is persisted, like the draft of that name. */
   constructor(draft: string) {
     this.#storage = persisted<PendingSend | null>(`${draft}.sending`, null);
     this.#pending = this.#storage.read();
   }
 
-  /** Send something. Where no answer came it may have been taken, unless the server has refused it. */
+  /** Send a request. Without a response, the server may have accepted it, so the key is kept. */
   async send<T>(body: unknown, send: (key: string) => Promise<T>): Promise<T> {
     const written = JSON.stringify(body);
     const key = this.#pending?.body === written ? this.#pending.key : newIdempotencyKey();
@@ -33,7 +33,7 @@ export class IdempotentSend {
     }
   }
 
-  /** What is written from now on is something else, though it be the same words. */
+  /** Forget the key: the next send is a new request, even with the same content. */
   reset(): void {
     if (this.#pending) this.#save(null);
   }

@@ -1,4 +1,4 @@
-/** How answers are laid out: side by side in columns, or one at a time behind tabs. */
+/** Layout of answers: columns or tabs. */
 
 import { persisted } from "./storage.ts";
 

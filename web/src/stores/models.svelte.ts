@@ -1,26 +1,26 @@
-/** The models of all providers, the same wherever one is chosen. Read when something needs them, and kept. */
+/** Models of all providers. Loaded when needed, then cached. */
 
 import { callApi } from "../api/client.ts";
 import { buildOffers, type ProviderOffer } from "../state/model-offers.ts";
 
-const MAX_AGE_MS = 60_000; // milliseconds: every provider is asked, so not each time a field is shown
+const MAX_AGE_MS = 60_000; // milliseconds; loading asks every provider, so fields share the result
 
 class ModelStore {
-  /** Null until the providers have been asked. */
+  /** Null until loaded. */
   offers = $state.raw<readonly ProviderOffer[] | null>(null);
-  /** Why they are not known. */
+  /** Why loading failed. */
   errorMessage = $state.raw("");
   #loadedAt = 0;
   #loading: Promise<void> | null = null;
 
-  /** Ask all providers, or one of them; what is known already stays until then. */
+  /** Ask all providers, or one. Cached offers stay until then. */
   async load(provider?: string): Promise<void> {
     if (provider) return this.#fetchOffers(provider);
     this.#loading ??= this.#fetchOffers().finally(() => (this.#loading = null));
     return this.#loading;
   }
 
-  /** Ask them where nobody has lately. */
+  /** Load unless the cache is fresh. */
   loadIfStale(): void {
     if (this.errorMessage || Date.now() - this.#loadedAt > MAX_AGE_MS) void this.load();
   }

@@ -1,21 +1,21 @@
-/** Where one is on the page: the path decides, so that every view can be linked to and gone back to. */
+/** Router: the path decides the view, so that every view has a link and works with the back button. */
 
-/** A quote, and the message that it is of. */
+/** A quote and the message that contains it. */
 export interface QuoteTarget {
   readonly message: string;
   readonly quote: string;
 }
 
-/** The link that one followed: which of those that show the same quote. */
+/** The link that was followed; several links can show the same quote. */
 export interface FollowedQuote extends QuoteTarget {
   readonly linkIndex: number;
 }
 
-/** What the history keeps of a visit beside its address. */
+/** State kept in the browser history with each visit. */
 interface HistoryState {
-  /** Words in what the anchor points to. */
+  /** Text to find in the anchor's target. */
   readonly quote?: string;
-  /** The quote that was followed from there. */
+  /** The quote link that was followed from this entry. */
   readonly followedQuote?: FollowedQuote;
 }
 
@@ -23,12 +23,12 @@ class Router {
   #url = $state.raw(new URL(location.href));
   #historyState = $state.raw<HistoryState>(readHistoryState());
 
-  /** The path in pieces, such as `["d", "dis_…"]`. */
+  /** Path segments, such as `["d", "dis_…"]`. */
   readonly pathParts = $derived(this.#url.pathname.split("/").filter(Boolean));
   readonly query = $derived(this.#url.searchParams);
-  /** What a deep link points to within the view. */
+  /** Anchor of a deep link. */
   readonly anchor = $derived(safeDecode(this.#url.hash.slice(1)));
-  /** The same with what the history knows; another value with each visit. */
+  /** The anchor with its history state; a new object for each visit. */
   readonly target = $derived({ anchor: this.anchor, ...this.#historyState });
 
   constructor() {
@@ -36,7 +36,7 @@ class Router {
     document.addEventListener("click", (event) => this.#handleClick(event));
   }
 
-  /** Go to a path; a quote is sought in what its anchor points to. */
+  /** Navigate to a path. `quote` is searched in the anchor's target. */
   navigate(path: string, { replace = false, quote = "" } = {}): void {
     const kept = quote ? ({ quote } satisfies HistoryState) : null;
     if (replace) history.replaceState(kept, "", path);
@@ -44,7 +44,7 @@ class Router {
     this.#readLocation();
   }
 
-  /** Follow a quote to what it is of: the way back leads to the quote. */
+  /** Follow a quote to its message. Going back leads to the quote. */
   followQuote(path: string, followedQuote: FollowedQuote): void {
     history.replaceState({ ...readHistoryState(), followedQuote } satisfies HistoryState, "");
     this.navigate(path, { quote: followedQuote.quote });
@@ -55,7 +55,7 @@ class Router {
     this.#historyState = readHistoryState();
   }
 
-  /** Follow links of the page without loading it anew; whoever wants a new tab gets one. */
+  /** Handle clicks on internal links without a reload. Clicks that open a new tab are left to the browser. */
   #handleClick(event: MouseEvent): void {
     if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
     const link = event.target instanceof Element ? event.target.closest("a") : null;
@@ -66,7 +66,7 @@ class Router {
   }
 }
 
-/** Where nothing is kept there is null; a value of its own tells one visit from the next. */
+/** Return the history state, or null. Each call returns a new object, so that two visits differ. */
 function readHistoryState(): HistoryState {
   return { ...(history.state as HistoryState | null) };
 }
@@ -79,7 +79,7 @@ function safeDecode(text: string): string {
   }
 }
 
-/** Return the whole address of a message, as one may pass it on. */
+/** Return the absolute URL of a message, for sharing. */
 export function messageUrl(discussion: string, message: string): string {
   return `${location.origin}/d/${discussion}#${message}`;
 }

@@ -1,4 +1,4 @@
-/** What the page knows right now: the one place where what is heard meets what is shown. */
+/** Session state: connects the event stream to the state that components render. */
 
 import { callApi, ApiError } from "../api/client.ts";
 import {
@@ -23,36 +23,36 @@ import {
 import { EventStream, type ConnectionStatus, type StreamEvent } from "../api/event-stream.ts";
 import type { Me, Message } from "../api/types.ts";
 
-const HIDDEN_TIMEOUT_MS = 30_000; // milliseconds after which a page that nobody sees lets go of its connection
-const REFRESH_DELAY_MS = 250; // milliseconds after something ended, before what was stored is read
+const HIDDEN_TIMEOUT_MS = 30_000; // milliseconds after which a hidden page closes its connection
+const REFRESH_DELAY_MS = 250; // milliseconds between the end of a turn and the reload of stored messages
 
 class Session {
   me = $state.raw<Me | null>(null);
   connection = $state.raw<ConnectionStatus>("connecting");
-  /** While it is, nothing is heard, and nothing that is asked for can be done. */
+  /** While disconnected, no events arrive and no request can succeed. */
   readonly isDisconnected = $derived(this.connection === "lost");
   discussionList = $state.raw<DiscussionList>(EMPTY_LIST);
   listFilter = $state.raw<ListFilter>({ q: "", status: "active" });
-  /** What the list that is there shows: while another one is read, it is still that. */
+  /** The filter of the list that is shown. It stays until another list is loaded. */
   loadedFilter = $state.raw<ListFilter | null>(null);
   openDiscussion = $state.raw<OpenDiscussion | null>(null);
   /** Why the open discussion cannot be shown. */
   errorMessage = $state.raw<string | null>(null);
 
   #stream: EventStream;
-  #listRequests = 0; // how often the list was asked for: only the last answer counts
-  #pendingListEvents: StreamEvent[] | null = null; // what is heard while the list is read
-  #isLoadingMore = false; // whether it is the next page that is read
-  #connectionCount = 0; // how often listening began: what came about before was told to nobody
-  #listConnectionCount = 0; // how often it had, when the list that is there was asked for
-  #pendingEvents: StreamEvent[] | null = null; // what is heard before the open discussion was read
+  #listRequests = 0; // number of list requests; only the last response counts
+  #pendingListEvents: StreamEvent[] | null = null; // events that arrive while the list is loading
+  #isLoadingMore = false; // whether the pending request is for the next page
+  #connectionCount = 0; // number of connections; events before the current one were missed
+  #listConnectionCount = 0; // value of #connectionCount when the shown list was requested
+  #pendingEvents: StreamEvent[] | null = null; // events that arrive before the open discussion is loaded
   #eventQueue: StreamEvent[] = [];
   #frameRequest = 0;
   #refreshTimer: ReturnType<typeof setTimeout> | undefined;
   #hiddenTimer: ReturnType<typeof setTimeout> | undefined;
   #isMissing = false;
   #olderRequest: Promise<void> | null = null;
-  #localChanges = 0; // how often a message was changed here: what was read before that is old
+  #localChanges = 0; // number of local message changes; pages requested before one are stale
 
   constructor() {
     this.#stream = new EventStream({
@@ -66,7 +66,7 @@ class Session {
     });
     addEventListener("offline", () => this.#stream.dropConnection());
     addEventListener("online", () => this.#stream.reconnectNow());
-    // A page that is left may be kept whole for the way back, and its connection with it.
+    // The browser may keep the page in its back/forward cache, together with the connection.
     addEventListener("pagehide", () => this.#stream.suspend());
     addEventListener("pageshow", ({ persisted }) => persisted && this.#stream.reconnectNow());
     document.addEventListener("visibilitychange", () => {
@@ -76,7 +76,7 @@ class Session {
     });
   }
 
-  /** Find out who is here, and begin to listen. */
+  /** Load the account and open the event stream. */
   async start(): Promise<void> {
     this.me = await callApi("GET /api/me");
     if (claimStorage(this.me.account)) location.reload();
@@ -84,7 +84,7 @@ class Session {
     await this.loadList();
   }
 
-  /** Read the list anew, or the next page of it. */
+  /** Reload the list, or load its next page. */
   async loadList(more = false): Promise<void> {
     const shown = this.listFilter;
     const { q, status } = shown;
@@ -115,16 +115,16 @@ class Session {
     if (more) this.#reloadListIfStale();
   }
 
-  /** Read the list anew where it may have changed while nobody listened; who waits for its next page gets that first. */
+  /** Reload the list if events may have been missed. A pending request for the next page finishes first. */
   #reloadListIfStale(): void {
     if (this.#connectionCount > this.#listConnectionCount && !this.#isLoadingMore)
       void this.loadList().catch(() => undefined);
   }
 
-  /** Open a discussion: listen to it first, so that nothing is missed while it is read. */
+  /** Open a discussion. Subscribes before loading, so that no event is missed. */
   async enterDiscussion(id: string): Promise<void> {
     if (this.openDiscussion?.id === id) return;
-    this.#applyQueuedEvents(); // what was heard until now belongs to what was open until now
+    this.#applyQueuedEvents(); // queued events belong to the previously open discussion
     this.#isMissing = false;
     this.openDiscussion = emptyDiscussion(id);
     this.errorMessage = null;
@@ -144,7 +144,7 @@ class Session {
     this.#stream.connect();
   }
 
-  /** Read the page before the oldest message that is there, once at a time. */
+  /** Load the page before the oldest loaded message. One request at a time. */
   loadOlder(): Promise<void> {
     if (this.#olderRequest) return this.#olderRequest;
     const reading = this.#fetchOlder().finally(() => {
@@ -165,12 +165,12 @@ class Session {
       this.openDiscussion = withOlderPage(this.openDiscussion, page);
   }
 
-  /** Read the newest page again, because something was changed that no event tells of. */
+  /** Reload the newest page, after a change that emits no event. */
   async refreshOpen(): Promise<void> {
     if (this.openDiscussion) await this.#fetchOpen(this.openDiscussion.id);
   }
 
-  /** Show one message as it is now, wherever it stands. */
+  /** Update one message in place. */
   replaceMessage(message: Message): void {
     if (this.openDiscussion?.id !== message.discussion) return;
     this.#localChanges++;
@@ -199,7 +199,7 @@ class Session {
     if (this.openDiscussion?.discussion) this.openDiscussion = { ...this.openDiscussion, isDeleted: true };
   }
 
-  /** Gather what comes within a frame, so that many voices cost one change of the state. */
+  /** Batch the events of one frame, so that many streams cost one state update. */
   #queueEvents(events: StreamEvent[]): void {
     this.#eventQueue.push(...events);
     if (document.visibilityState === "hidden") this.#applyQueuedEvents();
@@ -215,18 +215,18 @@ class Session {
     this.#pendingListEvents?.push(...events.filter(isListEvent));
     if (this.#pendingEvents) this.#pendingEvents.push(...events);
     else if (this.openDiscussion) this.openDiscussion = applyEvents(this.openDiscussion, events);
-    // All that goes on is told when a connection begins: what was read before that may be old, also just after entering.
+    // A new connection starts with the current activity. Anything loaded before may be stale.
     this.#connectionCount += events.filter((event) => event.type === "activity").length;
     if (events.some((event) => this.#shouldRefresh(event))) this.#scheduleRefresh();
   }
 
-  /** Tell whether something was stored of which the event does not tell all. */
+  /** Return whether an event means that stored data changed and must be reloaded. */
   #shouldRefresh(event: StreamEvent): boolean {
     if (event.type === "discussion_changed") return event.discussion.id === this.openDiscussion?.id;
     return event.type === "turn_ended" || event.type === "run_ended" || event.type === "activity";
   }
 
-  /** Read the ids of what ended, and what else only the stored messages have. */
+  /** Load message ids and other fields that only stored messages have. */
   #scheduleRefresh(): void {
     clearTimeout(this.#refreshTimer);
     this.#refreshTimer = setTimeout(() => {

@@ -1,7 +1,7 @@
-/** Keys that work everywhere on the page. The help sheet lists what is registered. */
+/** Global keyboard shortcuts. The help dialog lists the registered ones. */
 
 export interface Shortcut {
-  /** As it is shown, such as `Ctrl+K`, or `G P` for one key after the other. */
+  /** As displayed, such as `Ctrl+K`, or `G P` for a sequence. */
   keys: string;
   words: string;
   act?: () => void;
@@ -11,7 +11,7 @@ const shortcuts: Shortcut[] = [];
 const SEQUENCE_TIMEOUT_MS = 800; // milliseconds between the keys of a sequence
 let lastKey = { key: "", at: 0 };
 
-/** Register keys for as long as a view is there; without `act` they are only listed, and handled elsewhere. */
+/** Register shortcuts for the lifetime of a view. Without `act` they are only listed. */
 export function registerShortcuts(...some: Shortcut[]): () => void {
   shortcuts.push(...some);
   return () => {
@@ -35,7 +35,7 @@ export function handleKeydown(event: KeyboardEvent): void {
   found.act?.();
 }
 
-/** Tell whether what is open, or what one writes in, takes the key. In the composer Esc is meant for the table. */
+/** Return whether a dialog or text field handles the key. In the composer, Esc stops the participants. */
 function isHandledElsewhere(event: KeyboardEvent, key: string): boolean {
   if (document.querySelector("dialog[open], :popover-open")) return true;
   const field = event.target instanceof Element ? event.target.closest("input, textarea, select") : null;
@@ -49,10 +49,10 @@ function keyName(event: KeyboardEvent): string {
   return [...held, key.length === 1 ? key.toUpperCase() : key].join("+");
 }
 
-/** With Alt a Mac writes another character: the letter is then known by where it lies. */
+/** With Alt, a Mac produces another character. Use the physical key then. */
 function altLetter({ altKey, key, code }: KeyboardEvent): string | undefined {
   return altKey && !/^[a-z]$/i.test(key) ? /^Key([A-Z])$/.exec(code)?.[1] : undefined;
 }
 
-/** Cmd on a Mac is what Ctrl is elsewhere. */
+/** Cmd on a Mac counts as Ctrl. */
 const hasCtrlOrCmd = (event: KeyboardEvent): boolean => event.ctrlKey || event.metaKey;

@@ -1,4 +1,4 @@
-/** What a browser remembers for its person: drafts, the look, how many columns. It may be forgotten, and full. */
+/** Values in localStorage: drafts, theme, layout. Storage may be unavailable or full. */
 
 export interface PersistedValue<T> {
   read(): T;
@@ -21,7 +21,7 @@ export function persisted<T>(name: string, fallback: T): PersistedValue<T> {
         if (value === null || value === "") localStorage.removeItem(key);
         else localStorage.setItem(key, JSON.stringify(value));
       } catch {
-        // Nothing is lost but the comfort of finding it again.
+        // A failed write only loses the convenience of a restored value.
       }
     },
   };
@@ -29,7 +29,7 @@ export function persisted<T>(name: string, fallback: T): PersistedValue<T> {
 
 const OWNER_KEY = "moot.account";
 
-/** Make sure that what is kept is this account's: what another one left here is forgotten. Tell whether there was such. */
+/** Clear values that another account left in this browser. Returns whether there were any. */
 export function claimStorage(account: string): boolean {
   try {
     const before = localStorage.getItem(OWNER_KEY);

@@ -1,4 +1,4 @@
-/** Dark or light: as the system has it, unless somebody chose. */
+/** Dark or light theme: the system's, unless the user chose one. */
 
 import { persisted } from "./storage.ts";
 

@@ -1,13 +1,13 @@
-/** Short words about something that happened elsewhere on the page; what failed says so beside itself instead. */
+/** Toasts: short messages about events elsewhere on the page. A failed action shows its error beside itself instead. */
 
 import { addToast, removeViewToasts, type ToastOptions, type Toast } from "../state/toast-list.ts";
 
 class ToastStore {
   all = $state.raw<readonly Toast[]>([]);
-  /** Where they can be shown: on the page, and on each dialog that lies above it. */
+  /** Containers that can show toasts: the page, and each open dialog above it. */
   #containers = $state.raw<readonly symbol[]>([]);
 
-  /** Offer a place; only the topmost can be seen, heard and clicked. Returns what takes it away. */
+  /** Register a container. Only the topmost shows toasts. Returns a function that removes it. */
   registerContainer(container: symbol): () => void {
     this.#containers = [...this.#containers, container];
     return () => (this.#containers = this.#containers.filter((one) => one !== container));
@@ -21,7 +21,7 @@ class ToastStore {
     this.all = addToast(this.all, words, options);
   }
 
-  /** Tell why something was not done. */
+  /** Show an error. */
   showError(error: unknown): void {
     this.show(error instanceof Error ? error.message : String(error), { isError: true });
   }

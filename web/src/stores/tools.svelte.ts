@@ -1,15 +1,15 @@
-/** The tools that there are, by their servers. Every server is asked, so it is read when something needs it, and kept. */
+/** Available tools by server. Loading asks every server, so the result is cached. */
 
 import { callApi } from "../api/client.ts";
 import type { ListedServer } from "../api/types.ts";
 
 class Toolbox {
-  /** Null until the servers have been asked. */
+  /** Null until loaded. */
   servers = $state.raw<readonly ListedServer[] | null>(null);
-  /** Why they are not known. */
+  /** Why loading failed. */
   errorMessage = $state.raw("");
   isLoading = $state(false);
-  #requestCount = 0; // how often they were: a server that was added meanwhile is known to the last answer alone
+  #requestCount = 0; // number of requests; only the last response knows a server that was just added
 
   async load(): Promise<void> {
     const asked = ++this.#requestCount;

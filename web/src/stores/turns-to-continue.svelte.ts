@@ -1,4 +1,4 @@
-/** How many turns the table was asked to go on for: only whoever asked knows. */
+/** Number of turns that this client asked a run to continue for. The server does not report it. */
 
 class ContinueTurns {
   #turns = $state.raw<ReadonlyMap<string, number>>(new Map());

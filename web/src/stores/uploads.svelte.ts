@@ -1,4 +1,4 @@
-/** The files that go with a message that is being written. */
+/** Files attached to a message draft. */
 
 import { callApi } from "../api/client.ts";
 import type { StoredFile } from "../api/types.ts";
@@ -9,9 +9,9 @@ export interface Attachment {
   readonly key: string;
   readonly name: string;
   readonly size: number;
-  /** Where its picture is; null for what is no image. */
+  /** URL of the preview; null unless the file is an image. */
   readonly previewUrl: string | null;
-  /** How much of it is there, from 0 to 1. */
+  /** Upload progress, from 0 to 1. */
   readonly progress: number;
   readonly storedFile: StoredFile | null;
   readonly errorMessage: string;
@@ -21,11 +21,11 @@ let attachmentKeyCount = 0;
 
 export class Uploads {
   attachments = $state.raw<readonly Attachment[]>([]);
-  /** Why some that were offered were not taken. */
+  /** Why some files were rejected. */
   rejections = $state.raw<readonly string[]>([]);
   #cancelByKey = new Map<string, () => void>();
 
-  // No `$derived`: it would end with the view that made this, and a draft outlives that.
+  // No `$derived`: it would end with the view that created this store, and a draft outlives the view.
   get storedFiles(): readonly StoredFile[] {
     return this.attachments.flatMap((one) => one.storedFile ?? []);
   }
@@ -34,7 +34,7 @@ export class Uploads {
     return this.attachments.some((one) => !one.storedFile && !one.errorMessage);
   }
 
-  /** Some did not arrive and were not removed yet. */
+  /** Some uploads failed and were not removed yet. */
   get hasErrors(): boolean {
     return this.attachments.some((one) => one.errorMessage !== "");
   }
@@ -45,7 +45,7 @@ export class Uploads {
     for (const file of taken.files) void this.#upload(file);
   }
 
-  /** Attach what is stored already, such as the files of a draft, in the place of all that is there. */
+  /** Replace all attachments with stored files, such as those of a draft. */
   replaceAll(stored: readonly StoredFile[]): void {
     for (const one of this.attachments) {
       this.#cancelByKey.get(one.key)?.();
@@ -60,12 +60,12 @@ export class Uploads {
     if (gone) revokePreview(gone);
     this.attachments = this.attachments.filter((one) => one.key !== key);
     this.#cancelByKey.get(key)?.();
-    // One that an earlier message has too cannot be deleted, and need not be.
+    // A file that an earlier message also uses cannot be deleted.
     if (gone?.storedFile)
       void callApi("DELETE /api/files/{id}", { path: { id: gone.storedFile.id } }).catch(() => null);
   }
 
-  /** Let go of what went with a message. */
+  /** Clear the list after the files were sent. */
   removeSent(ids: readonly string[]): void {
     const [gone, rest] = [true, false].map((is) =>
       this.attachments.filter((one) => ids.includes(one.storedFile?.id ?? "") === is),
@@ -95,7 +95,7 @@ export class Uploads {
   }
 }
 
-/** A picture of a file of this machine is kept until it is let go. */
+/** The object URL of a preview stays valid until it is revoked. */
 function revokePreview({ previewUrl: picture }: Attachment): void {
   if (picture?.startsWith("blob:")) URL.revokeObjectURL(picture);
 }

@@ -1,4 +1,4 @@
-/** Copying, and saying so. Browsers allow it only where the connection is safe. */
+/** Copy to the clipboard, with a toast. Browsers allow it only in a secure context. */
 
 import { toasts } from "../stores/toasts.svelte.ts";
 
@@ -7,6 +7,6 @@ export async function copyText(text: string): Promise<void> {
     await navigator.clipboard.writeText(text);
     toasts.show("Copied.");
   } catch {
-    toasts.show("The browser does not let it be copied: select it, and copy it by hand.", { isError: true });
+    toasts.show("The browser blocked copying. Select the text and copy it by hand.", { isError: true });
   }
 }

@@ -1,14 +1,14 @@
-/** The focus stays near: where what had it goes away, what has come to its place has it, or what is next to that. */
+/** Keeps the keyboard focus near: when the focused element disappears, its replacement or neighbour gets the focus. */
 
 const FOCUSABLE = "a[href], button:not(:disabled), input, select, summary, textarea";
-const TEXT_FIELDS = "input, textarea"; // on a phone they would bring up the keyboard
+const TEXT_FIELDS = "input, textarea"; // on a phone, focusing these would open the keyboard
 
 export function keepFocus(container: HTMLElement): () => void {
   let held: HTMLElement | null = null;
   let position = 0;
   const stops = () => [...container.querySelectorAll<HTMLElement>(FOCUSABLE)];
 
-  /** Whoever acts by keys needs it; whoever points at things does not, and could press a key on what is not meant. */
+  /** Only keyboard users need this. With a pointer, a later key press could hit the wrong element. */
   function taken({ type, target }: Event) {
     const isByKeys = (one: HTMLElement) => type === "keydown" || one.matches(":focus-visible");
     held = target instanceof HTMLElement && isByKeys(target) ? target : null;

@@ -1,4 +1,4 @@
-/** How numbers are written on the page. */
+/** Number formatting. */
 
 const USD_FORMAT = new Intl.NumberFormat("en", {
   style: "currency",

@@ -1,4 +1,4 @@
-"""What somebody types in a chat, understood: words for the table, for some of it, or a command."""
+"""Parser for input lines of `moot chat`: messages, `@name` prefixes and slash commands."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,24 +13,22 @@ from moot.types.participants import Participant, participant_id
 MODES_BY_NAME: Mapping[str, ModeName] = {mode: mode for mode in get_args(ModeName)}
 MENTION_PREFIX = re.compile(r"@(\S+?)[,:]?\s+")
 HELP_TEXT = """\
-Whatever you write is said to the table; @name at the beginning says it to one alone.
-/who            who sits there, and how they speak
-/add MODEL      seat another one, such as /add ollama/llama3.2; with `as NAME`, under that name
-/drop NAME      let somebody go
+A line is a message to all participants. Start it with @name to send it to one of them.
+/who            show the participants and the mode
+/add MODEL      add a participant, such as /add ollama/llama3.2; add `as NAME` to name it
+/drop NAME      remove a participant
 /mode MODE      single, parallel, consensus, debate, advisors or directed
-/stop           stop what goes on elsewhere in this discussion; Ctrl-C stops whoever speaks here
-/history        what was said here
-/list           your discussions, the newest first
-/resume WHICH   go on with one: its number in the list, or its id
-/new            begin another discussion with the same table
-/quit           leave (so does Ctrl-D); nothing is lost"""
+/stop           stop runs of this discussion that were started elsewhere; Ctrl-C stops the run here
+/history        show the messages of this discussion
+/list           list your discussions, the newest first
+/resume WHICH   continue a discussion: its number in the list, or its id
+/new            start another discussion with the same participants
+/quit           quit (also Ctrl-D); the discussion is kept"""
 
 
 class SayCommand(Struct, frozen=True):
-    """`to` are the ids of those who are meant; None is everybody."""
-
     text: str
-    to: tuple[str, ...] | None = None
+    to: tuple[str, ...] | None = None  # participant ids; None means all
 
 
 class ModeCommand(Struct, frozen=True):
@@ -95,29 +93,29 @@ ChatCommand = ActionCommand | QuitCommand
 
 
 def parse_chat_line(line: str, participants: Sequence[Participant]) -> ChatCommand | None:
-    """Tell what a line means to those who sit there; nothing at all means nothing."""
+    """Return None for an empty line. Raises UsageError for an unknown command or participant."""
     line = line.strip()
     if not line:
         return None
     if line.startswith("/"):
         name, _, rest = line[1:].partition(" ")
-        if (make := COMMAND_PARSERS.get(name.lower())) is None:
-            raise UsageError(f"There is no /{name}: /help tells what there is.")
-        return make(rest.strip())
+        if (parse := COMMAND_PARSERS.get(name.lower())) is None:
+            raise UsageError(f"There is no /{name}. Type /help for the commands.")
+        return parse(rest.strip())
     return _parse_message(line, participants)
 
 
 def find_participant(name: str, participants: Sequence[Participant]) -> Participant:
-    """Find who is meant by a name, or by how it begins."""
+    """Match a name or a unique prefix of one. Raises UsageError."""
     wanted = participant_id(name)
     exact = [who for who in participants if who.id == wanted]
-    close = exact or [who for who in participants if who.id.startswith(wanted)]
-    if len(close) != 1:
-        names = ", ".join(who.name for who in close or participants)
+    matches = exact or [who for who in participants if who.id.startswith(wanted)]
+    if len(matches) != 1:
+        names = ", ".join(who.name for who in matches or participants)
         raise UsageError(
-            f"{'Nobody is' if not close else 'Several are'} called {name!r}: name one of {names}."
+            f"{'No participant matches' if not matches else 'Several participants match'} {name!r}. Choose one of {names}."
         )
-    return close[0]
+    return matches[0]
 
 
 def _parse_message(line: str, participants: Sequence[Participant]) -> SayCommand:
@@ -130,26 +128,26 @@ def _parse_message(line: str, participants: Sequence[Participant]) -> SayCommand
 
 def _parse_mode(rest: str) -> ModeCommand:
     if (mode := MODES_BY_NAME.get(rest.lower())) is None:
-        raise UsageError(f"/mode takes one of {', '.join(MODES_BY_NAME)}.")
+        raise UsageError(f"/mode: missing or unknown mode. Choose one of {', '.join(MODES_BY_NAME)}.")
     return ModeCommand(mode)
 
 
 def _parse_add(rest: str) -> AddCommand:
     model, _, name = rest.partition(" as ")
     if "/" not in model or len(model.split()) != 1:
-        raise UsageError("/add takes a model as provider/model, such as /add ollama/llama3.2 as Beta.")
+        raise UsageError("/add: needs provider/model, such as /add ollama/llama3.2 as Beta.")
     return AddCommand(model.strip(), name.strip() or None)
 
 
 def _parse_drop(rest: str) -> DropCommand:
     if not rest:
-        raise UsageError("/drop takes a name: /who tells them.")
+        raise UsageError("/drop: needs a name. Type /who for the names.")
     return DropCommand(rest.removeprefix("@"))
 
 
 def _parse_resume(rest: str) -> ResumeCommand:
     if not rest:
-        raise UsageError("/resume takes a number of /list, or an id.")
+        raise UsageError("/resume: needs a number from /list, or an id.")
     return ResumeCommand(rest)
 
 

@@ -1,4 +1,4 @@
-"""The table of a chat as it is to be: who sits there, how they speak, and the body that asks a server for it."""
+"""Table draft of `moot chat`: participants, mode and options, and the request body built from them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,10 +6,9 @@ from typing import Any
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from moot.types.debate import DebateOptions
 from moot.types.discussions import Discussion
 from moot.types.errors import UsageError
-from moot.types.modes import SOLO_MODES, AdvisorOptions, DirectedOptions, ModeName
+from moot.types.modes import SOLO_MODES, AdvisorOptions, DebateOptions, DirectedOptions, ModeName
 from moot.types.participants import Participant, default_names, participant_id
 from moot.types.run_plan import RunPlan
 
@@ -24,7 +23,7 @@ class TableDraft(Struct, frozen=True, kw_only=True):
 
     @property
     def request_body(self) -> dict[str, Any]:
-        """Write it as a server takes it, for a new discussion as well as for a change of one."""
+        """Body for creating a discussion and for changing one."""
         return {name: value for name, value in to_builtins(self).items() if value is not None}
 
     def with_mode(self, mode: ModeName) -> "TableDraft":
@@ -32,25 +31,25 @@ class TableDraft(Struct, frozen=True, kw_only=True):
 
     def with_participant(self, model: str, name: str | None = None) -> "TableDraft":
         taken = {who.id for who in self.participants}
-        called = name or next(one for one in default_names() if participant_id(one) not in taken)
-        if participant_id(called) in taken:
-            raise UsageError(f"Somebody is called {called} already: choose another name.")
-        seated = (*self.participants, Participant(participant_id(called), called, model))
+        new_name = name or next(one for one in default_names() if participant_id(one) not in taken)
+        if participant_id(new_name) in taken:
+            raise UsageError(f"The name {new_name} is already used. Choose another name.")
+        participants = (*self.participants, Participant(participant_id(new_name), new_name, model))
         mode = "parallel" if self.mode == "single" else self.mode
-        return replace(self, participants=_assign_lesson_roles(seated, mode), mode=mode)
+        return replace(self, participants=_assign_lesson_roles(participants, mode), mode=mode)
 
     def without_participant(self, who: Participant) -> "TableDraft":
-        """Let somebody go; whoever is left alone speaks alone."""
-        left = tuple(one for one in self.participants if one.id != who.id)
-        if not left:
-            raise UsageError(f"{who.name} is the last one at the table: /add another one first.")
-        mode = self.mode if len(left) > 1 or self.mode in SOLO_MODES - {"parallel"} else "single"
+        """Remove a participant. With one left, the mode becomes `single`. Raises UsageError for the last one."""
+        remaining = tuple(one for one in self.participants if one.id != who.id)
+        if not remaining:
+            raise UsageError(f"{who.name} is the only participant. Use /add first.")
+        mode = self.mode if len(remaining) > 1 or self.mode in SOLO_MODES - {"parallel"} else "single"
         debate = self.debate and replace(
             self.debate,
             lead=None if self.debate.lead == who.id else self.debate.lead,
-            quorum=self.debate.quorum and min(self.debate.quorum, len(left)),
+            quorum=self.debate.quorum and min(self.debate.quorum, len(remaining)),
         )
-        return replace(self, participants=left, mode=mode, debate=debate)
+        return replace(self, participants=remaining, mode=mode, debate=debate)
 
     @property
     def description(self) -> str:
@@ -59,7 +58,7 @@ class TableDraft(Struct, frozen=True, kw_only=True):
 
 
 def draft_from_plan(plan: RunPlan) -> TableDraft:
-    """Take the table of a plan, with the rules of its mode."""
+    """Copy participants, mode and the options of that mode from a plan."""
     return TableDraft(
         participants=plan.participants,
         mode=plan.mode,
@@ -82,11 +81,11 @@ def draft_from_discussion(discussion: Discussion) -> TableDraft:
 
 
 def _assign_lesson_roles(participants: Sequence[Participant], mode: str) -> tuple[Participant, ...]:
-    """See to it that a lesson has a teacher and students: who has no role gets one."""
+    """Assign missing roles in directed mode: the first is the teacher if there is none, others are students."""
     if mode != "directed":
         return tuple(participants)
-    taught = any(who.role == "teacher" for who in participants)
+    has_teacher = any(who.role == "teacher" for who in participants)
     roles = [
-        who.role or ("student" if taught or place else "teacher") for place, who in enumerate(participants)
+        who.role or ("student" if has_teacher or position else "teacher") for position, who in enumerate(participants)
     ]
     return tuple(replace(who, role=role) for who, role in zip(participants, roles, strict=True))

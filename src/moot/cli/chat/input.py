@@ -1,4 +1,4 @@
-"""Input lines of `moot chat`, typed or piped, and the history of typed ones."""
+"""Input lines of `moot chat`, typed or piped, and plain-text formatting of messages and lists."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ CHUNK_BYTES = 65536
 
 class LineSource(Protocol):
     async def next_line(self) -> str | None:
-        """Return the next line; None is the end. Ctrl-C raises `KeyboardInterrupt`."""
+        """Return the next line, or None at the end of input. Ctrl-C raises `KeyboardInterrupt`."""
 
 
 class TypedLines:
@@ -40,7 +40,10 @@ class TypedLines:
 
 
 class PipedLines:
-    """Reads ahead no further than one piece; a thread does it, for a pipe may be silent for long."""
+    """Reads lines from a pipe, one chunk ahead at most, in a daemon thread.
+
+    A blocking read cannot be cancelled; a daemon thread does not delay the exit.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -61,23 +64,23 @@ class PipedLines:
         return repair_encoding(os.fsdecode(line))
 
     async def _next_chunk(self) -> bytes:
-        if not self._is_reading:  # else what was waited for when somebody pressed Ctrl-C still comes
+        if not self._is_reading:  # after Ctrl-C the thread of the previous call still reads
             self._is_reading = True
             Thread(target=self._read_in_thread, daemon=True).start()
-        coming = asyncio.create_task(self._chunks.get())
-        with on_ctrl_c(lambda: _cancel_task(coming)):
-            await asyncio.wait({coming})
-        if coming.cancelled():
+        chunk = asyncio.create_task(self._chunks.get())
+        with on_ctrl_c(lambda: _cancel_task(chunk)):
+            await asyncio.wait({chunk})
+        if chunk.cancelled():
             raise KeyboardInterrupt
         self._is_reading = False
-        return coming.result()
+        return chunk.result()
 
     def _read_in_thread(self) -> None:
         try:
             piece = os.read(self._descriptor, CHUNK_BYTES)
-        except OSError:  # it is closed, or whoever held it is gone: nothing more comes
+        except OSError:  # the descriptor is closed: end of input
             piece = b""
-        with suppress(RuntimeError):  # the loop is gone: nobody waits for this any more
+        with suppress(RuntimeError):  # the event loop is already closed
             self._loop.call_soon_threadsafe(self._chunks.put_nowait, piece)
 
 
@@ -86,15 +89,13 @@ def _cancel_task(task: "asyncio.Task[bytes]") -> None:
 
 
 def format_history(messages: Sequence[Message]) -> str:
-    return strip_control_chars(
-        "".join(f"{line}\n" for message in messages for line in _format_message(message))
-    )
+    return strip_control_chars("".join(f"{line}\n" for message in messages for line in _format_message(message)))
 
 
 def format_discussion_list(discussions: Sequence[Discussion]) -> str:
-    """Number discussions, so that one can be named by its number."""
+    """Number the discussions from 1, for `/resume`."""
     lines = (
-        f"{number:>3}  {datetime.fromtimestamp(one.updated_at):%Y-%m-%d %H:%M}  {one.title}  ({one.mode}, {one.id})"  # noqa: DTZ006 - as the clock on the wall says
+        f"{number:>3}  {datetime.fromtimestamp(one.updated_at):%Y-%m-%d %H:%M}  {one.title}  ({one.mode}, {one.id})"  # noqa: DTZ006 - local time
         for number, one in enumerate(discussions, start=1)
     )
     return strip_control_chars("".join(f"{line}\n" for line in lines))

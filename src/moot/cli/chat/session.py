@@ -1,6 +1,6 @@
-"""`moot chat`: a conversation with a table in the terminal, which is live on the page at the same time.
+"""`moot chat`: interactive chat client in the terminal.
 
-The chat is a client of a server, so what is said is kept there, and any discussion can be gone on with.
+A client of the HTTP API: the server stores the discussion, and the page shows it live.
 """
 
 import asyncio
@@ -44,18 +44,16 @@ from moot.types.events import Event, RunEnded, RunStarted
 from moot.types.participants import make_participants
 from moot.types.tools import ApprovalDecision
 
-RECENT_MESSAGES = 6  # messages that are shown where a discussion is gone on with
+RECENT_MESSAGES = 6  # shown when a discussion is resumed
 LIST_LIMIT = 20
 HISTORY_FILE = "chat_history"
 
 
 class ChatOptions(Struct, frozen=True, kw_only=True):
-    """Which discussion to go on with, or, in `asked`, who sits at the table of a new one."""
-
-    ask_options: AskOptions
-    discussion: str | None = None
-    last: bool = False
-    server: str | None = None
+    ask_options: AskOptions  # participants and mode of a new discussion
+    discussion: str | None = None  # id of a discussion to resume
+    last: bool = False  # resume the newest discussion
+    server: str | None = None  # URL
 
 
 def run_chat(options: ChatOptions) -> int:
@@ -66,33 +64,32 @@ async def _run_chat(options: ChatOptions) -> int:
     logs.configure_logging(logging.WARNING)
     validate_options(options.ask_options)
     chosen = settings.load_settings(options.ask_options.config, os.environ)
-    say = NoticePrinter()
-    async with connect_to_server(options.server, chosen, os.environ) as door, ApiClient(door, say) as api:
+    notify = NoticePrinter()
+    async with (
+        connect_to_server(options.server, chosen, os.environ) as address,
+        ApiClient(address, notify) as api,
+    ):
         await api.check_connection()
-        chat = ChatSession(api, door, say, options.ask_options.cap)
+        chat = ChatSession(api, address, notify, options.ask_options.cap)
         try:
             if not await _resume_if_requested(options, chat):
-                seats = await _build_table_draft(options.ask_options, chosen, door)
-                await _check_providers(api, seats)
-                chat.start_with_table(seats)
+                draft = await _build_table_draft(options.ask_options, chosen, address)
+                await _check_providers(api, draft)
+                chat.start_with_table(draft)
             interactive = sys.stdin.isatty() and is_interactive()
-            lines = (
-                TypedLines(settings.data_folder() / HISTORY_FILE)
-                if interactive
-                else PipedLines(sys.stdin.fileno())
-            )
-            left = await chat.process_lines(lines)
-            return left if interactive else left or int(chat.is_unanswered)
-        except OSError as error:  # whoever read our output has left, or the disk is full
+            lines = TypedLines(settings.data_folder() / HISTORY_FILE) if interactive else PipedLines(sys.stdin.fileno())
+            exit_code = await chat.process_lines(lines)
+            return exit_code if interactive else exit_code or int(chat.is_unanswered)
+        except OSError as error:  # the output pipe is closed, or the disk is full
             return handle_write_error(error)
 
 
 async def _resume_if_requested(options: ChatOptions, chat: "ChatSession") -> bool:
-    """Go on with the discussion that was named, if one was."""
+    """Resume the discussion of the options. Returns False if a new one is needed."""
     if options.discussion is None and not options.last:
         return False
     if options.ask_options.models or options.ask_options.mode:
-        raise UsageError("-m and --mode are for a new discussion: in another one, use /add, /drop and /mode.")
+        raise UsageError("-m and --mode: only for a new discussion. Use /add, /drop and /mode in the chat.")
     if options.discussion is not None:
         await chat.resume_discussion(options.discussion)
         return True
@@ -104,7 +101,7 @@ async def _build_table_draft(
 ) -> TableDraft:
     models = ask_options.models or ((app_settings.model,) if app_settings.model else ())
     if not models and server.is_remote:
-        raise UsageError("Say who sits at the table: name each with -m provider/model, or set MOOT_MODEL.")
+        raise UsageError("-m: missing. Name each participant with -m provider/model, or set MOOT_MODEL.")
     if not models:
         async with Registry(app_settings.providers, os.environ) as registry:
             models = (await resolve_default_model(app_settings, registry),)
@@ -112,7 +109,7 @@ async def _build_table_draft(
 
 
 async def _check_providers(api: ApiClient, draft: TableDraft) -> None:
-    """Refuse a model of a provider that the house does not know, before anything is said."""
+    """Raise UnknownModel for a provider that the server does not have, before the first message."""
     known = [one.name for one in await api.get("/api/providers", tuple[ProviderInfo, ...])]
     for who in draft.participants:
         if who.model.partition("/")[0] not in known:
@@ -122,7 +119,10 @@ async def _check_providers(api: ApiClient, draft: TableDraft) -> None:
 
 
 class ChatSession:
-    """`cap` is what each answer may cost."""
+    """State of one chat: the table draft, the current discussion and the active run.
+
+    `max_cost_usd`: cost limit of each run.
+    """
 
     def __init__(
         self, api: ApiClient, server: ServerAddress, notify: NoticePrinter, max_cost_usd: float | None = None
@@ -133,7 +133,7 @@ class ChatSession:
         self._max_cost_usd = max_cost_usd
         self._draft = TableDraft(participants=(), mode="single")
         self._discussion: Discussion | None = None
-        self._last_listing: tuple[Discussion, ...] = ()  # by the last /list
+        self._last_listing: tuple[Discussion, ...] = ()  # result of the last /list, for /resume
         self._active_run: Run | None = None
         self._stop_task: asyncio.Task[None] | None = None
         self._quit_requested = False
@@ -142,26 +142,26 @@ class ChatSession:
 
     @property
     def is_unanswered(self) -> bool:
-        """Tell whether something was said, and nothing of it was answered."""
+        """True if messages were sent and no run succeeded."""
         return self._message_count > 0 and self._answer_count == 0
 
     def start_with_table(self, draft: TableDraft) -> None:
         self._draft = draft
-        self._notify(f"{draft.description}. /help tells what you can do.")
+        self._notify(f"{draft.description}. Type /help for the commands.")
 
     async def process_lines(self, lines: LineSource) -> int:
-        """Take line after line, until there are no more or somebody leaves."""
-        asked_twice = False
+        """Execute lines until the end of input or /quit. Returns the exit code."""
+        interrupted = False
         while not self._quit_requested:
             try:
                 line = await lines.next_line()
             except KeyboardInterrupt:
-                if asked_twice:
+                if interrupted:
                     return 130
-                asked_twice = True
-                self._notify("Ctrl-C once more leaves.")
+                interrupted = True
+                self._notify("Press Ctrl-C again to quit.")
                 continue
-            asked_twice = False
+            interrupted = False
             if line is None:
                 return 0
             try:
@@ -177,7 +177,7 @@ class ChatSession:
     async def resume_last(self) -> bool:
         newest = (await self._api.get("/api/discussions?limit=1", DiscussionList)).discussions
         if not newest:
-            self._notify("There is no discussion yet: this is the first.")
+            self._notify("There is no discussion yet. Starting a new one.")
             return False
         await self.resume_discussion(newest[0].id)
         return True
@@ -186,17 +186,15 @@ class ChatSession:
         await self._run_interruptible(self._resume_discussion(id))
 
     async def _resume_discussion(self, id: str) -> None:
-        """Go on with a discussion: show the end of it, and follow whoever is speaking there."""
-        read = await self._fetch_discussion(id, RECENT_MESSAGES)
-        self._discussion, self._draft = read.discussion, draft_from_discussion(read.discussion)
-        self._notify(f"{read.discussion.title} ({id}). {self._draft.description}.")
-        if read.before is not None:
-            self._notify("There is more before this: /history tells it.")
-        live = {run.id for run in read.runs}
-        _write_stdout(
-            format_history([one for one in read.messages if one.role == "user" or one.run not in live])
-        )
-        for run in read.runs:
+        """Print the newest messages, then stream the active runs."""
+        fetched = await self._fetch_discussion(id, RECENT_MESSAGES)
+        self._discussion, self._draft = fetched.discussion, draft_from_discussion(fetched.discussion)
+        self._notify(f"{fetched.discussion.title} ({id}). {self._draft.description}.")
+        if fetched.before is not None:
+            self._notify("There are older messages. Type /history to see them.")
+        live = {run.id for run in fetched.runs}
+        _write_stdout(format_history([one for one in fetched.messages if one.role == "user" or one.run not in live]))
+        for run in fetched.runs:
             await self._follow_run(run)
 
     async def _execute_command(self, command: ActionCommand) -> None:
@@ -226,9 +224,7 @@ class ChatSession:
             case _:
                 assert_never(command)
 
-    def _apply_to_draft(
-        self, command: commands.ModeCommand | commands.AddCommand | commands.DropCommand
-    ) -> TableDraft:
+    def _apply_to_draft(self, command: commands.ModeCommand | commands.AddCommand | commands.DropCommand) -> TableDraft:
         match command:
             case commands.ModeCommand(mode=mode):
                 return self._draft.with_mode(mode)
@@ -248,25 +244,25 @@ class ChatSession:
             await self._follow_run(accepted.run, command.to)
             return
         if command.to:
-            raise UsageError("The first message of a discussion is for everybody: leave the @name out.")
-        opened = await self._api.post("/api/discussions", CreatedDiscussion, body | self._draft.request_body)
-        self._discussion, self._draft = opened.discussion, draft_from_discussion(opened.discussion)
-        self._notify(f"This is {opened.discussion.id}, also at {self._server.url}/d/{opened.discussion.id}.")
-        await self._follow_run(opened.run)
+            raise UsageError("@name: not possible in the first message of a discussion. Remove it.")
+        created = await self._api.post("/api/discussions", CreatedDiscussion, body | self._draft.request_body)
+        self._discussion, self._draft = created.discussion, draft_from_discussion(created.discussion)
+        self._notify(f"Discussion {created.discussion.id}, also at {self._server.url}/d/{created.discussion.id}.")
+        await self._follow_run(created.run)
 
     async def _follow_run(self, run: Run, to: tuple[str, ...] | None = None) -> None:
-        """Show what is said in a run, as it is said."""
-        meant = [who for who in self._draft.participants if to is None or who.id in to]
-        asks = any(who.tools for who in meant)
-        reader = select_reader(run.mode, 1 if run.mode == "single" else len(meant), may_prompt=asks)
+        """Stream a run to the terminal until it ends. `to`: ids of the addressed participants; None means all."""
+        addressed = [who for who in self._draft.participants if to is None or who.id in to]
+        may_prompt = any(who.tools for who in addressed)
+        reader = select_reader(run.mode, 1 if run.mode == "single" else len(addressed), may_prompt=may_prompt)
         self._active_run = run
         try:
             async with aclosing(self._api.stream_events(run.id)) as stream:
                 with self._notify.attach_reader(reader):
-                    async with self._approval_prompts(run) as questions:
+                    async with self._approval_prompts(run) as prompts:
                         async for events in stream:
                             reader([_filter_participants(event, to) for event in events])
-                            questions.process_events(events)
+                            prompts.process_events(events)
                             self._answer_count += sum(_is_successful_end(event) for event in events)
         finally:
             self._active_run = None
@@ -276,19 +272,20 @@ class ChatSession:
             path = f"/api/runs/{quote(run.id)}/approvals/{quote(call)}"
             await self._api.post(path, type(None), {"answer": decision})
 
-        page = f"{self._server.url}/d/{run.discussion}"
-        return ApprovalPrompts(
-            interactive_terminal(sys.stdin, sys.stderr), submit_decision, self._notify, page
-        )
+        page_url = f"{self._server.url}/d/{run.discussion}"
+        return ApprovalPrompts(interactive_terminal(sys.stdin, sys.stderr), submit_decision, self._notify, page_url)
 
     async def _run_interruptible(self, coroutine: Coroutine[None, None, None]) -> None:
-        """Do something; Ctrl-C stops who is speaking, and a second one, or one where nobody speaks, ends it."""
+        """Run a coroutine with Ctrl-C handling.
+
+        The first Ctrl-C stops the active run. The second, or one without an active run, cancels the coroutine.
+        """
         task = asyncio.create_task(coroutine)
 
         def on_interrupt() -> None:
             if self._active_run is not None and self._stop_task is None:
                 self._stop_task = asyncio.create_task(self._stop_run(self._active_run))
-                self._notify("Stopping; Ctrl-C once more leaves.")
+                self._notify("Stopping. Press Ctrl-C again to quit.")
                 return
             task.cancel()
             if self._stop_task is not None:
@@ -304,10 +301,10 @@ class ChatSession:
             task.result()
 
     async def _wait_for_stop(self, stop_task: "asyncio.Task[None]") -> None:
-        """Wait until it is known that a stop was heard, and say so where it was not; whoever leaves has cancelled it."""
+        """Wait for the stop request, and notify the user if it failed. The user may have cancelled it."""
         await asyncio.wait({stop_task})
         if not stop_task.cancelled() and (error := stop_task.exception()) is not None:
-            self._notify(f"The stop was not heard: {error}")
+            self._notify(f"The stop request failed: {error}")
 
     async def _stop_run(self, run: Run) -> None:
         await self._api.post(f"/api/runs/{quote(run.id)}/stop", Run)
@@ -316,16 +313,16 @@ class ChatSession:
         live = (await self._fetch_discussion(self._discussion.id, 1)).runs if self._discussion else ()
         for run in live:
             await self._stop_run(run)
-        self._notify("Stopped." if live else "Nobody is speaking.")
+        self._notify("Stopped." if live else "No run is active.")
 
     async def _print_history(self) -> None:
         if self._discussion is None:
-            self._notify("Nothing was said yet.")
+            self._notify("There are no messages yet.")
             return
-        read = await self._fetch_discussion(self._discussion.id, 100)
-        if read.before is not None:
-            self._notify(f"What came before is at {self._server.url}/d/{read.discussion.id}.")
-        _write_stdout(format_history(read.messages))
+        fetched = await self._fetch_discussion(self._discussion.id, 100)
+        if fetched.before is not None:
+            self._notify(f"Older messages are at {self._server.url}/d/{fetched.discussion.id}.")
+        _write_stdout(format_history(fetched.messages))
 
     async def _update_table(self, draft: TableDraft) -> None:
         if self._discussion is not None:
@@ -338,24 +335,24 @@ class ChatSession:
         return await self._api.get(f"/api/discussions/{quote(id, safe='')}?limit={limit}", FetchedDiscussion)
 
     def _discussion_path(self) -> str:
-        assert self._discussion is not None  # noqa: S101 - who calls this has seen to it
+        assert self._discussion is not None  # noqa: S101 - callers check it
         return f"/api/discussions/{self._discussion.id}"
 
     def _resolve_discussion_id(self, target: str) -> str:
         if not target.isdecimal():
             return target
         if not 1 <= int(target) <= len(self._last_listing):
-            raise UsageError(f"There is no number {target} in the list: /list shows it.")
+            raise UsageError(f"/resume: there is no number {target} in the list. Type /list to see it.")
         return self._last_listing[int(target) - 1].id
 
 
 def _is_successful_end(event: Event) -> bool:
-    """Tell whether a run ends as it should, or as somebody wanted it to."""
+    """A run that the user stopped counts as a success."""
     return isinstance(event, RunEnded) and event.status != "failed"
 
 
 def _filter_participants(event: Event, to: tuple[str, ...] | None) -> Event:
-    """Seat only those who were spoken to: nobody else will speak."""
+    """Remove the other participants from RunStarted, so that the reader shows no empty lanes."""
     if to is None or not isinstance(event, RunStarted):
         return event
     return replace(event, participants=tuple(who for who in event.participants if who.id in to))

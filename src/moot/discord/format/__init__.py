@@ -1,1 +1,1 @@
-"""Formats streamed text as Discord messages. Pure functions without I/O."""
+"""Formatter from streamed Markdown to Discord messages. Does no I/O."""

@@ -1,9 +1,9 @@
-"""Finds where text may be split: ends of sentences, outside of marks and code spans."""
+"""Sentence boundary detection: where text may be split, outside of brackets, quotes and code spans."""
 
 import re
 from collections.abc import Callable
 
-MAX_SEARCH_BACK_CHARS = 300  # characters in which the end of a sentence is looked for, before the limit
+MAX_SEARCH_BACK_CHARS = 300  # how far before the limit to search for the end of a sentence
 SENTENCE_CLOSERS = "\"'”’»)]}*_」』）】"
 _SENTENCE_END = re.compile(
     rf"(?<![.!?])(?:[.!?]++|(?P<wide>[。！？]+))[{re.escape(SENTENCE_CLOSERS)}]*+(?(wide)|(?=\s))"
@@ -17,28 +17,29 @@ _ABBREVIATION = re.compile(
     r"tel|u\.a|usw|viz|vol|vs|z\.b",
     re.IGNORECASE,
 )
-_HALF_TOKEN = re.compile(r"<[^<>\s]{0,60}$")  # of a mention, which is one word to Discord
+_HALF_TOKEN = re.compile(r"<[^<>\s]{0,60}$")  # an incomplete Discord mention; do not split it
 
 
 def ends_sentence(text: str) -> bool:
-    """Tell whether the stops at the end of this text end a sentence, if white space follows."""
+    """Return True if the text ends with a sentence, given that white space follows it."""
     before = text.rstrip(".!?")
     stops = text[len(before) :]
     if stops != ".":
-        return stops.strip(".") != ""  # dots alone are an ellipsis
+        return stops.strip(".") != ""  # several dots are an ellipsis
     word = _LAST_WORD.search(before, max(0, len(before) - 40))
     last = word[0] if word else ""
     if last.isdigit():
-        return before[: -len(last)].rpartition("\n")[2].strip() != ""  # else it numbers an item of a list
+        return before[: -len(last)].rpartition("\n")[2].strip() != ""  # "1." at a line start is a list item
     if not last or _ABBREVIATION.fullmatch(last):
         return False
     return last == "I" or _INITIALS.fullmatch(last) is None
 
 
 def find_split(text: str, limit: int, ahead: int = 0) -> int:
-    """Return where to cut text that is longer than the limit.
+    """Return the index at which to split text that is longer than `limit`.
 
-    That is after a sentence, up to `ahead` characters late or 300 early; else at white space; else at the limit.
+    Prefers the end of a sentence up to `ahead` characters after the limit, or up to 300 before it.
+    Falls back to white space, then to the limit.
     """
     early = 0
     for end in _SENTENCE_END.finditer(text, max(0, limit - MAX_SEARCH_BACK_CHARS), limit + ahead + 1):
@@ -74,18 +75,18 @@ _BRACKET_PAIRS = {
     "【": "】",
     "《": "》",
 }
-_ASCII_CLOSING_BRACKETS = frozenset(")]}")  # intervals mix them: [0, 1)
+_ASCII_CLOSING_BRACKETS = frozenset(")]}")  # may close each other, as in the interval [0, 1)
 _CLOSING_BRACKETS = frozenset(_BRACKET_PAIRS.values())
 _BEFORE_OPENING_QUOTE = re.compile(r"[\s(\[{*_—–:>“-]?")
-_EMOTICON_EYES = frozenset(":;='")  # before a bracket: the mouth of a face
+_EMOTICON_EYES = frozenset(":;='")  # a bracket after one of these is an emoticon
 _MAX_DEPTH = 32
-MAX_TAG_CHARS = 100  # characters in which half a tag must close
+MAX_TAG_CHARS = 100  # a tag that is longer is not a tag
 
 MARK_CHARACTERS = "".join({*_BRACKET_PAIRS, *_CLOSING_BRACKETS, '"', "<", ">"})
 
 
 class MarkTracker:
-    """Follows the marks of a text; it is only shown those characters that can be one."""
+    """Tracks open brackets, quotes and tags. The caller passes only characters of `MARK_CHARACTERS`."""
 
     def __init__(self) -> None:
         self._expected_closers: list[str] = []
@@ -98,7 +99,7 @@ class MarkTracker:
         return self._tag_start is not None and position - self._tag_start <= MAX_TAG_CHARS
 
     def track_mark(self, char: str, before: str, position: int) -> None:
-        """Take in a mark at this place of the text, and the character before it."""
+        """Process one mark. `before` is the previous character, `position` the index in the text."""
         if char == "<":
             self._tag_start = position
         elif char == ">":
@@ -118,7 +119,6 @@ class MarkTracker:
             self._expected_closers.pop()
 
     def discard_tag(self) -> None:
-        """What looked like the beginning of a tag was none."""
         self._tag_start = None
 
     def _track_quote(self, before: str) -> None:
@@ -136,11 +136,11 @@ _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)[^\n]*?[^`\n]\1(?!`)")
 
 
 def edit_outside_code(edit: Callable[[str], str], text: str, edit_code: Callable[[str], str] = str) -> str:
-    """Apply an edit to all of a text but its spans of code."""
+    """Apply `edit` to the text outside code spans, and `edit_code` to the code spans."""
     if "`" not in text:
         return edit(text)
-    edited, place = [], 0
+    edited, position = [], 0
     for span in _CODE_SPAN.finditer(text):
-        edited += [edit(text[place : span.start()]), edit_code(span[0])]
-        place = span.end()
-    return "".join([*edited, edit(text[place:])])
+        edited += [edit(text[position : span.start()]), edit_code(span[0])]
+        position = span.end()
+    return "".join([*edited, edit(text[position:])])

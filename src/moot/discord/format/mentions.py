@@ -1,4 +1,4 @@
-"""Replaces names in text by Discord mentions of channel members."""
+"""Mention resolver: replaces `@name` with the Discord mention of a channel member."""
 
 import re
 from collections import defaultdict
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from moot.discord.format.boundaries import edit_outside_code
 
-MAX_NAME_CHARS = 32  # as Discord has it
+MAX_NAME_CHARS = 32  # Discord's limit
 _AT_SIGN = "[@\uff20]"
 _WRAPPED_NAME = (
     rf"<{_AT_SIGN}[!&]?\{{?(?P<angled>[^<>\n{{}}]{{1,80}})\}}?>|{_AT_SIGN}\{{(?P<braced>[^{{}}\n]{{1,80}})\}}"
@@ -20,16 +20,14 @@ _MENTION = re.compile(f"{_WRAPPED_NAME}|{_QUOTED_NAME}|{_PLAIN_NAME}")
 EVERYONE_NAMES = ("everyone", "here")
 _EVERYONE_MENTION = re.compile(rf"{_AT_SIGN}(?={'|'.join(EVERYONE_NAMES)}|\Z)", re.IGNORECASE)
 _RAW_MENTION = re.compile(r"(?<=<)@(?=[!&]?\d)")
-_UNSPACED_SCRIPTS = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # scripts that put no space after a name
-_NAME_CONTINUES = re.compile(rf"[^\W{_UNSPACED_SCRIPTS}]|[.-]\w")  # after a name: it is part of another
-_INERT_AT_SIGN = "@\u200b"  # no longer a mention, and looks the same
+_UNSPACED_SCRIPTS = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # scripts without a space after a name
+_NAME_CONTINUES = re.compile(rf"[^\W{_UNSPACED_SCRIPTS}]|[.-]\w")  # a match means a longer, other name
+_INERT_AT_SIGN = "@\u200b"  # looks the same, but Discord does not parse it as a mention
 
 
 class ChannelMember(Struct, frozen=True):
-    """Somebody who can be mentioned; the names are those by which a text may call them."""
-
     id: str
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # display name and user name
 
 
 class MentionResolver:
@@ -37,7 +35,7 @@ class MentionResolver:
         self._members = members
 
     def resolve_mentions(self, text: str) -> str:
-        """Turn names into mentions, outside code."""
+        """Resolve mentions outside code. Neutralizes `@everyone`, also in code."""
         if "@" not in text and "\uff20" not in text:
             return text
         return edit_outside_code(self._resolve_in_prose, text, edit_code=_neutralize_code)
@@ -55,27 +53,27 @@ class MentionResolver:
         return frozenset(member.id for member in self._members)
 
     def _resolve_in_prose(self, text: str) -> str:
-        told, place = [], 0
-        while found := _MENTION.search(text, place):
-            told.append(text[place : found.start()])
+        parts, position = [], 0
+        while found := _MENTION.search(text, position):
+            parts.append(text[position : found.start()])
             wrapped = found["angled"] or found["braced"] or found["bracketed"] or found["quoted"]
             name = self._resolve_wrapped_name(wrapped) if wrapped else self._match_plain_name(found["ahead"])
-            told.append(self._format_mention(name) or name)
-            place = found.end() + (0 if wrapped else len(name))
-        return _neutralize_everyone("".join([*told, text[place:]]))
+            parts.append(self._format_mention(name) or name)
+            position = found.end() + (0 if wrapped else len(name))
+        return _neutralize_everyone("".join([*parts, text[position:]]))
 
     def _resolve_wrapped_name(self, content: str) -> str:
-        """Return by what somebody is named: the id if it is a member's, else the name."""
+        """Parse `name|id` or a name. Returns the id if it is a member's, else the name."""
         name, _, id = content.rpartition("|")
         return id.strip() if id.strip() in self._member_ids else (name or id).strip("@\uff20 ")
 
     def _match_plain_name(self, ahead: str) -> str:
-        """Return the longest name that is written here, or nothing."""
+        """Return the longest member name or id at the start of `ahead`, or an empty string."""
         for size in range(min(len(ahead), MAX_NAME_CHARS), 0, -1):
             name = ahead[:size]
-            if (
-                name in self._member_ids or name.casefold() in self._ids_by_name
-            ) and not _NAME_CONTINUES.match(ahead, size):
+            if (name in self._member_ids or name.casefold() in self._ids_by_name) and not _NAME_CONTINUES.match(
+                ahead, size
+            ):
                 return name
         return ""
 
@@ -89,16 +87,14 @@ def _neutralize_everyone(text: str) -> str:
 
 
 def _neutralize_code(code: str) -> str:
-    """Keep what is in a span from being a mention, should it be shown without its backticks."""
+    """Neutralize mentions in a code span, in case a later split removes its backticks."""
     return _neutralize_everyone(_RAW_MENTION.sub(_INERT_AT_SIGN, code))
 
 
 class ChannelMembers(Struct, frozen=True, kw_only=True):
-    """Who speaks, who else is at the table, and who can be mentioned in the channel."""
-
-    participant: str
+    participant: str  # name of the author of the answer
     other_participants: tuple[str, ...] = ()
-    members: tuple[ChannelMember, ...] = ()
+    members: tuple[ChannelMember, ...] = ()  # users who can be mentioned
 
     def all_names(self) -> list[str]:
         return [

@@ -1,4 +1,7 @@
-"""Fitting pieces into messages: cut where they are too long, each with its fences or its table's head, marks closed."""
+"""Splitter from Markdown pieces to messages within Discord's length limit.
+
+Each part is valid Markdown: code has its fences, a table its header row, open marks are closed.
+"""
 
 import re
 from typing import Literal, assert_never
@@ -9,9 +12,9 @@ from moot.discord.format.boundaries import find_split
 from moot.discord.format.pieces import CodeBlock, MarkdownPiece, MarkdownTable, Prose
 from moot.discord.format.segmenter import Segmenter
 
-MAX_MESSAGE_CHARS = 1950  # characters of a message; Discord takes 2,000
-SMALL_PRINT_PREFIX = "-# "  # how small print begins
-MAX_LABEL_CHARS = 36  # before a message that is as long as it may be, and in a block because it is a table
+MAX_MESSAGE_CHARS = 1950  # Discord's limit is 2,000; the rest is for a label and code fences
+SMALL_PRINT_PREFIX = "-# "  # Discord's syntax for subtext
+MAX_LABEL_CHARS = 36  # label and table fences together must fit into the 50 characters above
 PartKind = Literal["text", "code", "table"]
 _FENCE = "```"
 _BACKTICK_RUN = re.compile("`{3,}")
@@ -21,7 +24,7 @@ _STYLE_MARK = re.compile(r"\*{1,3}|__|~~|\|\|")
 
 
 class MessagePart(Struct, frozen=True):
-    """Text that fits into one message, alone or beside others."""
+    """Text within the limit of one message; several parts may share a message."""
 
     text: str
     kind: PartKind
@@ -40,7 +43,7 @@ def split_piece(piece: MarkdownPiece) -> list[MessagePart]:
 
 
 def join_parts(part: MessagePart, other: MessagePart) -> MessagePart | None:
-    """Put two parts into one message, if they fit; a table stays alone, and code has its lines for itself."""
+    """Join two parts into one message. Returns None if they do not fit or one of them is a table."""
     if "table" in {part.kind, other.kind}:
         return None
     beside_code = other.kind == "code" or part.text.endswith(_FENCE)
@@ -50,7 +53,7 @@ def join_parts(part: MessagePart, other: MessagePart) -> MessagePart | None:
 
 
 def close_open_marks(text: str) -> str:
-    """Return a text with the marks closed that are still open at its end."""
+    """Close open bold, italic, spoiler and code marks, if the result fits into a message."""
     rest = _CODE_OR_SPAN.sub("", text)
     span = _OPEN_SPAN.search(rest) if not text.endswith("`") else None
     if span is not None:
@@ -62,32 +65,32 @@ def close_open_marks(text: str) -> str:
             del opened[opened.index(mark) :]
         elif not before.isalnum() and (after.strip() or span is not None):
             opened.append(mark)
-    whole = text + (span[1] if span else "") + "".join(reversed(opened))
-    return whole if len(whole) <= MAX_MESSAGE_CHARS else text
+    closed = text + (span[1] if span else "") + "".join(reversed(opened))
+    return closed if len(closed) <= MAX_MESSAGE_CHARS else text
 
 
 def strip_markdown(name: str) -> str:
-    """Return a name without what Discord would take for marks, and not too long to stand before other text."""
+    """Remove Markdown characters from a name and truncate it to `MAX_LABEL_CHARS`."""
     return "".join(char for char in name if char not in "*_`~|")[:MAX_LABEL_CHARS]
 
 
 def append_piece(parts: list[MessagePart], piece: MarkdownPiece) -> None:
-    """Add a piece to some parts, as far as it fits to the last of them."""
+    """Append a piece in place, joined to the last part if it fits."""
     for part in split_piece(piece):
-        together = join_parts(parts[-1], part) if parts else None
-        if together is None:
+        joined = join_parts(parts[-1], part) if parts else None
+        if joined is None:
             parts.append(part)
         else:
-            parts[-1] = together
+            parts[-1] = joined
 
 
 def small_print(text: str) -> str:
-    """Write a line in small print."""
+    """Format text as one line of Discord subtext."""
     return f"{SMALL_PRINT_PREFIX}{' '.join(text.split())}"[:MAX_MESSAGE_CHARS]
 
 
 def split_into_messages(text: str) -> list[str]:
-    """Cut a text that somebody wrote into messages; a table in it is text as any other."""
+    """Split a whole text into messages. Tables stay plain text."""
     parts: list[MessagePart] = []
     segments = Segmenter(sentences=False)
     for piece in [*segments.feed(text), *segments.finish_text()]:
@@ -98,26 +101,27 @@ def split_into_messages(text: str) -> list[str]:
 def _split_prose(text: str) -> list[str]:
     parts = []
     while len(text) > MAX_MESSAGE_CHARS:
-        place = find_split(text, MAX_MESSAGE_CHARS)
-        parts.append(text[:place])
-        text = text[place:]
+        end = find_split(text, MAX_MESSAGE_CHARS)
+        parts.append(text[:end])
+        text = text[end:]
     return [*parts, text]
 
 
 def _split_code_block(code: CodeBlock) -> list[str]:
-    """Write a block with its fences, as often as it takes."""
+    """Split a code block and repeat its fences in each part."""
     head, tail = f"{_FENCE}{code.language}\n", f"\n{_FENCE}"
     lead = f"{_BACKTICK_RUN.sub('``', code.leading_text)}\n" if code.leading_text else ""
-    text = _BACKTICK_RUN.sub(lambda run: "\u200b".join(run[0]), code.text)  # else they would end the block
+    # Zero-width spaces, so that backticks in the code do not close the fence.
+    text = _BACKTICK_RUN.sub(lambda run: "\u200b".join(run[0]), code.text)
     room = MAX_MESSAGE_CHARS - len(head) - len(tail)
     parts = _split_lines(text, room)
     if lead and len(lead) + len(parts[0]) > room:
         return [*_split_prose(lead), *(f"{head}{part}{tail}" for part in parts)]
-    return [f"{'' if place else lead}{head}{part}{tail}" for place, part in enumerate(parts)]
+    return [f"{'' if index else lead}{head}{part}{tail}" for index, part in enumerate(parts)]
 
 
 def _split_table(text: str) -> list[str]:
-    """Cut a long table between its rows, and give each part the head."""
+    """Split a long table between rows and repeat its header in each part."""
     if len(text) <= MAX_MESSAGE_CHARS:
         return [text]
     head = "".join(text.splitlines(keepends=True)[:2])
@@ -127,7 +131,7 @@ def _split_table(text: str) -> list[str]:
 
 
 def _split_lines(text: str, limit: int) -> list[str]:
-    """Cut a text after lines, and a line that is too long wherever it must be."""
+    """Split after line ends; split a line that is longer than `limit` at the limit."""
     parts, part = [], ""
     for line in text.splitlines(keepends=True):
         if part and len(part) + len(line) > limit:

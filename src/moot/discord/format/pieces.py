@@ -1,4 +1,4 @@
-"""The pieces that a stream is split into, and the protocol of their readers."""
+"""Markdown pieces of a stream, and the protocol of their readers."""
 
 import re
 from collections.abc import Callable
@@ -12,11 +12,9 @@ class Prose(Struct, frozen=True):
 
 
 class CodeBlock(Struct, frozen=True):
-    """A block of code, without its fences; `lead` is punctuation that stands before it."""
-
     language: str
-    text: str
-    leading_text: str = ""
+    text: str  # without fences
+    leading_text: str = ""  # buffered punctuation, placed before the block
 
 
 class MarkdownTable(Struct, frozen=True):
@@ -30,28 +28,28 @@ FindSpecial = Callable[[str, int], re.Match[str] | None]
 
 
 class CodeFence(Struct, frozen=True):
-    """What opened a block of code, what stood before it on its line, and its language once that is known."""
+    """The opening fence of a code block."""
 
-    tick: str
+    tick: str  # backtick or tilde
     tick_count: int
-    prefix: str
-    language: str | None = None
+    prefix: str  # indentation or quote marks before the fence; removed from each line of the code
+    language: str | None = None  # None until the first line is read
 
 
-# Prose at the start of a line or within one, a table, or code.
+# "line" is prose at a line start, "words" is prose within a line; a fence starts a code block.
 NextReader = Literal["line", "words", "table"] | CodeFence
 
 
 class Transition(Struct, frozen=True):
-    """A piece is whole: what comes next, and the characters after it that are to be read again as such."""
+    """The result of a reader that has finished its piece."""
 
-    piece: MarkdownPiece | None
+    piece: MarkdownPiece | None  # None if the piece is empty
     next_reader: NextReader
-    unread_text: str
+    unread_text: str  # already consumed, but belongs to the next reader
 
 
 class TextBuffer:
-    """The text that a reader holds; adding to it takes the same time however long it is."""
+    """Text buffer of a reader, with constant-time append."""
 
     def __init__(self) -> None:
         self.length = 0
@@ -71,10 +69,10 @@ class TextBuffer:
 
 
 class PieceReader(Protocol):
-    """Reads one piece. While it is calm, a run of characters that `search` does not find may be added as a whole."""
+    """Parser of one piece, fed character by character."""
 
     buffer: TextBuffer
-    can_skip: bool
+    can_skip: bool  # the caller may append text without matches of `find_special` directly to the buffer
     find_special: FindSpecial
 
     @property
@@ -83,7 +81,7 @@ class PieceReader(Protocol):
     def read_char(self, char: str) -> Transition | None: ...
 
     def split_overflow(self) -> Transition:
-        """Give out part of a piece that has reached its limit."""
+        """Split a piece that has reached `max_chars`."""
 
     def finish_piece(self) -> MarkdownPiece | None:
-        """Give out what is held: nothing more will come."""
+        """Return the buffered piece at the end of the stream, or None if it is empty."""

@@ -1,17 +1,13 @@
-"""Turns the streamed text of one answer into Discord messages.
+"""Message formatter: converts the text stream of one turn into Discord messages. No I/O, no clock.
 
-One `Outlet` serves one stream of one speaker. It does no I/O and reads no clock:
+    members = ChannelMembers(participant="Alpha", other_participants=("Beta",))
+    formatter = MessageFormatter(delivery_style=2, channel_members=members, random_source=random.random)
+    formatter.feed(delta)         # for each text delta
+    formatter.flush_boundary()    # at a tool call, or before a file of the answer
+    formatter.finish_stream()     # at the end of the turn
 
-    outlet = Outlet(degree=2, room=Room(speaker="Alpha", others=("Beta",), members=members), chance=random.random)
-    for each text delta:   sends = outlet.feed(delta)
-    at a tool call, or before a file of the answer is sent:   sends = outlet.boundary()
-    at the end of the turn, also after a stop:   sends = outlet.end()
-
-Each call returns the messages to send now, in order. Every text has between 1 and 1,950 characters. Before each
-message, wait `pause` seconds, then show the typing indicator for `typing` seconds. Both are 0 for the first message.
-If the turn is interrupted or starts again, discard the outlet with everything unsent, and create a new one.
-
-`outlet.left_out` counts the characters beyond the last message that a stream may have.
+Each method returns a list of messages to send now, in order. A text has 1 to 1,950 characters.
+If the turn is interrupted or retried, discard the formatter and create another.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,68 +21,68 @@ from moot.discord.format.messages import MessagePart, PartKind, append_piece, cl
 from moot.discord.format.pieces import MarkdownPiece, Prose
 from moot.discord.format.segmenter import Segmenter
 
-DeliveryStyle = Literal[
-    0, 1, 2, 3
-]  # gathered; a message a paragraph; with typing between them; a sentence, humanized
-MAX_MESSAGES = 40
-MAX_SINGLE_MESSAGES = 20  # after which what is left is gathered, so that a long list does not use up the rest
+# 0: whole answer; 1: one message per paragraph; 2: as 1, with typing pauses; 3: one per sentence, casual style.
+DeliveryStyle = Literal[0, 1, 2, 3]
+MAX_MESSAGES = 40  # per stream
+MAX_SINGLE_MESSAGES = 20  # after these, fill each message, so that a long list stays below the limit
 
 
 class OutgoingMessage(Struct, frozen=True):
-    """A message to send: first wait `pause` seconds, then show typing for `typing` seconds."""
-
     text: str
-    kind: PartKind = "text"  # a table's text holds a markdown table, which Discord cannot show
-    pause_seconds: float = 0.0
-    typing_seconds: float = 0.0
+    kind: PartKind = "text"  # "table": Markdown that Discord cannot render
+    pause_seconds: float = 0.0  # wait first; 0 for the first message
+    typing_seconds: float = 0.0  # then show the typing indicator
 
 
 class StreamDelivery:
-    """Delivers one stream; `chance` gives numbers from 0 to 1, which choose how long the pauses are."""
+    """Batches pieces into messages by delivery style, and adds pauses.
+
+    `random_source`: returns values from 0 to 1 for the length of the pauses.
+    """
 
     def __init__(self, delivery_style: DeliveryStyle, random_source: Callable[[], float]) -> None:
         self._delivery_style = delivery_style
         self._random_source = random_source
         self._message_count = 0
         self._pending_parts: list[MessagePart] = []
-        self.overflow_chars = 0  # characters beyond the last message
+        self.overflow_chars = 0  # characters dropped after `MAX_MESSAGES`
 
     def accept_pieces(self, pieces: Iterable[MarkdownPiece]) -> list[OutgoingMessage]:
-        """Return what is to be sent now; the rest is gathered."""
-        due: list[OutgoingMessage] = []
+        """Buffer the pieces, and return the messages that are ready."""
+        messages: list[OutgoingMessage] = []
         for piece in pieces:
             append_piece(self._pending_parts, piece)
-            due += self._build_messages(self._take_ready_parts())
-        return due
+            messages += self._build_messages(self._take_ready_parts())
+        return messages
 
     def flush_pieces(self, pieces: Sequence[MarkdownPiece]) -> list[OutgoingMessage]:
-        """Send these pieces and all that is gathered, and close the marks that are still open."""
-        due = self.accept_pieces(pieces[:-1])
+        """Return these pieces and the whole buffer as messages, with open marks closed."""
+        messages = self.accept_pieces(pieces[:-1])
         for last in pieces[-1:]:
             append_piece(self._pending_parts, last)
         parts, self._pending_parts = self._pending_parts, []
         if parts and parts[-1].kind == "text":
             parts[-1] = MessagePart(close_open_marks(parts[-1].text.strip()), "text")
-        return [*due, *self._build_messages(parts)]
+        return [*messages, *self._build_messages(parts)]
 
     def _take_ready_parts(self) -> list[MessagePart]:
-        """Take out what need not wait: all, or where messages are gathered those that are full."""
+        # After MAX_SINGLE_MESSAGES the last part stays in the buffer, so that later text can fill it.
         if self._delivery_style == 0:
             return []
-        full = len(self._pending_parts) - (0 if self._message_count < MAX_SINGLE_MESSAGES else 1)
-        due, self._pending_parts = self._pending_parts[:full], self._pending_parts[full:]
-        return due
+        ready_count = len(self._pending_parts) - (0 if self._message_count < MAX_SINGLE_MESSAGES else 1)
+        ready, self._pending_parts = self._pending_parts[:ready_count], self._pending_parts[ready_count:]
+        return ready
 
     def _build_messages(self, parts: list[MessagePart]) -> list[OutgoingMessage]:
-        sends = []
+        messages = []
         for part in parts:
             text = part.text.strip()
             if self._message_count == MAX_MESSAGES:
                 self.overflow_chars += len(text)
             elif text:
-                sends.append(self._add_timing(text, part.kind))
+                messages.append(self._add_timing(text, part.kind))
                 self._message_count += 1
-        return sends
+        return messages
 
     def _add_timing(self, text: str, kind: PartKind) -> OutgoingMessage:
         if self._message_count == 0 or self._delivery_style < 2:
@@ -114,9 +110,7 @@ class MessageFormatter:
         block_impersonation: bool = False,
     ) -> None:
         self._segmenter = Segmenter(sentences=delivery_style == 3)
-        self._cleaner = PieceCleaner(
-            channel_members, prefill=prefill, block_impersonation=block_impersonation
-        )
+        self._cleaner = PieceCleaner(channel_members, prefill=prefill, block_impersonation=block_impersonation)
         self._humanizer = Humanizer(channel_members.all_names()) if delivery_style == 3 else None
         self._delivery = StreamDelivery(delivery_style, random_source)
 
@@ -129,7 +123,7 @@ class MessageFormatter:
         return self._delivery.accept_pieces(self._clean_pieces(pieces)) if pieces else []
 
     def flush_boundary(self) -> list[OutgoingMessage]:
-        """Send what there is: a tool is called, or a file of the answer follows."""
+        """Return all buffered text as messages. More text may follow."""
         pieces = self._clean_pieces(self._segmenter.finish_text(), last=True)
         return self._delivery.flush_pieces(pieces)
 

@@ -1,4 +1,4 @@
-"""Readers for the three kinds of Markdown in a stream: prose, code fences, tables."""
+"""Streaming parsers for the three kinds of Markdown pieces: prose, code blocks and tables."""
 
 import re
 import sys
@@ -23,7 +23,7 @@ from moot.discord.format.pieces import (
 
 MAX_CODE_CHARS = 15_000
 LANGUAGE_NAME = re.compile(r"[\w+#.-]{0,30}")
-LINE_PREFIX = " \t>"  # what may stand before a fence
+LINE_PREFIX = " \t>"  # characters allowed before a fence
 _FENCE_MARK = re.compile(r"[\n`~]")
 
 
@@ -35,16 +35,14 @@ class CodeReader:
         self.find_special: FindSpecial = _FENCE_MARK.search
         self._fence = fence
         self._language = fence.language
-        self._is_line_blank = fence.language is not None  # nothing on this line yet
-        self._tick_count = 0  # of ticks at the end
+        self._is_line_blank = fence.language is not None  # this line has only a prefix so far
+        self._tick_count = 0  # trailing ticks in the buffer
         self.can_skip = not self._is_line_blank
 
     def read_char(self, char: str) -> Transition | None:
         if self._tick_count and char != self._fence.tick:
             if self._is_closing_fence(char):
-                return Transition(
-                    self._build_code_block(self.buffer.length - self._tick_count), "words", char
-                )
+                return Transition(self._build_code_block(self.buffer.length - self._tick_count), "words", char)
             self._tick_count, self._is_line_blank = 0, False
         if char == "\n":
             self._is_line_blank = True
@@ -68,16 +66,16 @@ class CodeReader:
         )
 
     def _is_closing_fence(self, char: str) -> bool:
-        """Tell whether the run before this character ends the block: alone on its line, or at the end of one."""
+        """Return True if the ticks before `char` close the block: alone on their line, or at its end."""
         return self._tick_count >= self._fence.tick_count and (
             self._is_line_blank or self._language is None or char.isspace()
         )
 
     def _finish_line(self) -> None:
         if self._language is None:
-            told = self.buffer.whole_text().strip()
-            self._language = told if LANGUAGE_NAME.fullmatch(told) else ""
-            if told == self._language:
+            info = self.buffer.whole_text().strip()
+            self._language = info if LANGUAGE_NAME.fullmatch(info) else ""
+            if info == self._language:
                 self.buffer = TextBuffer()
                 return
         self.buffer.append_text("\n")
@@ -91,7 +89,7 @@ class CodeReader:
 
 
 MAX_PROSE_CHARS = 1000
-SENTENCE_LOOKAHEAD = 200  # characters beyond that in which a sentence may still end
+SENTENCE_LOOKAHEAD = 200  # extra characters in which a sentence may end
 _WIDE_STOPS = "。！？"
 _SENTENCE_STOPS = f".!?{_WIDE_STOPS}"
 _SPECIAL_CHARACTER = re.compile(rf"[\n`{re.escape(MARK_CHARACTERS)}]")
@@ -108,14 +106,14 @@ class ProseReader:
         self.can_skip = not at_line_start
         self._sentences = sentences
         self._marks = MarkTracker()
-        self._is_line_blank = at_line_start  # nothing on this line yet but white space and quote marks
-        self._line_start = 0  # where this line begins
-        self._pending_kind = (
-            ""  # what the last character may begin or end: newline, stop, tag, pipe, run or info
-        )
-        self._tick, self._tick_count = "`", 0  # backticks or tildes
-        self._info_start = 0  # where a run within a line ended, after which only a language was said yet
-        self._span_tick_count = 0  # length of the run that opened a span of code
+        self._is_line_blank = at_line_start  # this line has only white space and quote marks so far
+        self._line_start = 0  # index in the buffer
+        # What the last character may be, until the next one decides: newline, stop, tag, pipe, run or info.
+        # "run" is a run of ticks. "info" is text after ticks within a line that may be a language name.
+        self._pending_kind = ""
+        self._tick, self._tick_count = "`", 0  # current run of backticks or tildes
+        self._info_start = 0  # index after the ticks of "info"
+        self._span_tick_count = 0  # ticks that opened the current code span; 0 outside a span
 
     def read_char(self, char: str) -> Transition | None:
         if self._pending_kind == "run":
@@ -141,11 +139,11 @@ class ProseReader:
     def finish_piece(self) -> Prose | None:
         text = self.buffer.whole_text()
         if self._pending_kind == "run" and self._tick_count >= 3 and self._is_line_blank:
-            text = text[: -self._tick_count]  # a block that never began
+            text = text[: -self._tick_count]  # a fence without a code block
         return Prose(text) if text.strip() else None
 
     def _resolve_pending_char(self, char: str) -> Transition | None:
-        """Decide what the last character was, now that the one after it is known."""
+        """Decide what the last character was, by the next character."""
         last = self._pending_kind
         if last == "info":
             return self._read_after_tick_run(char)
@@ -159,22 +157,18 @@ class ProseReader:
                 return self._finish_prose("words", char)
             case "tag" if not _TAG_START.match(char):
                 self._marks.discard_tag()
-            case "pipe" if char != "|":  # two begin a spoiler
+            case "pipe" if char != "|":  # two pipes start a spoiler
                 return self._switch_to_table(char)
         return None
 
     def _observe_char(self, char: str) -> None:
-        """Note what this character may mean, before it is added."""
+        """Update the parser state for a character, before it is appended to the buffer."""
         if char == "\n":
             self._pending_kind, self._is_line_blank, self._span_tick_count = "newline", True, 0
             self._line_start = self.buffer.length + 1
         elif char == "`" or (char == "~" and self._is_line_blank):
             self._pending_kind, self._tick, self._tick_count = "run", char, 1
-        elif (
-            self._is_line_blank
-            and char == "|"
-            and not self.buffer.whole_text()[self._line_start :].strip(" \t")
-        ):
+        elif self._is_line_blank and char == "|" and not self.buffer.whole_text()[self._line_start :].strip(" \t"):
             self._pending_kind = "pipe"
         elif self._span_tick_count == 0 and char in MARK_CHARACTERS:
             self._marks.track_mark(char, self.buffer.last_char(), self.buffer.length)
@@ -182,9 +176,7 @@ class ProseReader:
                 self._pending_kind = "tag"
         elif self._span_tick_count == 0 and self._sentences and char in _SENTENCE_STOPS:
             self._pending_kind = "stop"
-        self._is_line_blank = self._is_line_blank and (
-            char in LINE_PREFIX or self._pending_kind in {"newline", "run"}
-        )
+        self._is_line_blank = self._is_line_blank and (char in LINE_PREFIX or self._pending_kind in {"newline", "run"})
 
     def _can_end(self) -> bool:
         return not self._marks.is_open_at(self.buffer.length) and self.buffer.whole_text().strip() != ""
@@ -199,7 +191,7 @@ class ProseReader:
         return char.isspace() and ends_sentence(text)
 
     def _finish_tick_run(self) -> None:
-        """Decide what a run within a line was, or a short one: the end of a span, or the beginning of one."""
+        """Decide whether a run of ticks opens or closes a code span, or may open a block."""
         self._pending_kind, self._is_line_blank = "", False
         if self._tick == "~":
             return
@@ -211,7 +203,7 @@ class ProseReader:
             self._span_tick_count = self._tick_count
 
     def _read_after_tick_run(self, char: str) -> Transition | None:
-        """A run within a line opens a block if only a language follows on that line, else a span."""
+        """Ticks within a line open a block if only a language name follows on that line, else a span."""
         language = self.buffer.whole_text()[self._info_start :]
         if char == "\n":
             return self._switch_to_code(language + char, self._info_start - self._tick_count)
@@ -244,7 +236,7 @@ class TableReader:
         self.buffer = TextBuffer()
         self.find_special: FindSpecial = _NEWLINE.search
         self.can_skip = False
-        self._rows_end = 0  # characters up to the end of the last whole row
+        self._rows_end = 0  # index after the last complete row
 
     def read_char(self, char: str) -> Transition | None:
         if not self.can_skip and char not in " \t":

@@ -1,7 +1,6 @@
-"""Cutting a stream of text into pieces at flush boundaries; every character is looked at once.
+"""Segmenter: splits a text stream into Markdown pieces, in linear time.
 
-A piece goes as soon as the characters after it have shown where it ends, so what comes out depends on the text alone,
-not on how it was cut on its way.
+The result depends on the text alone, not on how the stream was divided into deltas.
 """
 
 from moot.discord.format.pieces import CodeFence, MarkdownPiece, NextReader, PieceReader, Transition
@@ -15,11 +14,7 @@ class Segmenter:
 
     def feed(self, text: str) -> list[MarkdownPiece]:
         reader = self._reader
-        if (
-            reader.can_skip
-            and reader.buffer.length + len(text) < reader.max_chars
-            and not reader.find_special(text, 0)
-        ):
+        if reader.can_skip and reader.buffer.length + len(text) < reader.max_chars and not reader.find_special(text, 0):
             reader.buffer.append_text(text)
             return []
         pieces: list[MarkdownPiece] = []
@@ -27,27 +22,27 @@ class Segmenter:
         return pieces
 
     def finish_text(self) -> list[MarkdownPiece]:
-        """Give out what is left; what comes after it begins a line."""
+        """Return the rest of the buffer. Text that is fed later starts a line."""
         piece = self._reader.finish_piece()
         self._reader = self._create_reader("line")
         return [piece] if piece is not None else []
 
     def _read_text(self, text: str, pieces: list[MarkdownPiece]) -> None:
-        at = 0
-        while at < len(text):
+        position = 0
+        while position < len(text):
             reader = self._reader
-            turn = None
-            to = self._skip_end(text, at)
-            if to > at:
-                reader.buffer.append_text(text[at:to])
-                at = to
+            transition = None
+            end = self._skip_end(text, position)
+            if end > position:
+                reader.buffer.append_text(text[position:end])
+                position = end
             else:
-                turn = reader.read_char(text[at])
-                at += 1
-            if turn is None and reader.buffer.length >= reader.max_chars:
-                turn = reader.split_overflow()
-            if turn is not None:
-                self._apply_transition(turn, pieces)
+                transition = reader.read_char(text[position])
+                position += 1
+            if transition is None and reader.buffer.length >= reader.max_chars:
+                transition = reader.split_overflow()
+            if transition is not None:
+                self._apply_transition(transition, pieces)
 
     def _skip_end(self, text: str, at: int) -> int:
         reader = self._reader

@@ -1,4 +1,4 @@
-"""Markdown tables, which Discord cannot show, as a board that can be painted."""
+"""Image layout for Markdown tables, which Discord cannot render."""
 
 import re
 
@@ -15,11 +15,11 @@ CELL_SEPARATOR = re.compile(r"(?<!\\)\|")
 
 
 def parse_table_rows(text: str) -> list[list[str]]:
-    """Read the cells of a table, row by row; lines that are no rows are left out."""
+    """Parse the cells. Skips the separator row and lines that are not rows."""
     lines = [line.strip() for line in text.splitlines() if line.strip().startswith("|")]
     cells = (CELL_SEPARATOR.split(line.strip().removeprefix("|").removesuffix("|")) for line in lines)
-    read = ([cell.replace("\\|", "|").strip() for cell in row] for row in cells)
-    return [row for line, row in zip(lines, read, strict=True) if not SEPARATOR_ROW.match(line)]
+    parsed = ([cell.replace("\\|", "|").strip() for cell in row] for row in cells)
+    return [row for line, row in zip(lines, parsed, strict=True) if not SEPARATOR_ROW.match(line)]
 
 
 def table_image_height(table_rows: list[list[str]]) -> float:
@@ -27,8 +27,8 @@ def table_image_height(table_rows: list[list[str]]) -> float:
 
 
 def build_table_board(table_rows: list[list[str]]) -> Board | None:
-    """Put a table on a board; None where it has more rows or columns than a board takes."""
-    wanted = {
+    """Return None if the table has more rows or columns than the whiteboard schema allows."""
+    fields = {
         "x": MARGIN,
         "y": MARGIN,
         "width": CANVAS_WIDTH - 2 * MARGIN,
@@ -36,7 +36,7 @@ def build_table_board(table_rows: list[list[str]]) -> Board | None:
         "data": table_rows,
     }
     try:
-        drawn = msgspec.convert({"name": "wb_draw_table", **wanted}, DrawTable)
+        action = msgspec.convert({"name": "wb_draw_table", **fields}, DrawTable)
     except msgspec.ValidationError:
         return None
-    return apply_action(EMPTY_BOARD, drawn)
+    return apply_action(EMPTY_BOARD, action)

@@ -1,7 +1,6 @@
-"""A rehearsal: a mode is played with nobody being asked, to see which calls it makes and how much they read.
+"""A simulation of a run without model calls, which lists the calls it would make and their token counts.
 
-Pure. What is sent is written as in a real run in which everybody answers at the usual length, the answers differ,
-nothing has to be shortened for a model, and all can be afforded.
+Pure, without I/O. It assumes answers of default length that differ, no truncated prompts, and no cost limit.
 """
 
 from collections.abc import Coroutine, Sequence
@@ -28,12 +27,11 @@ from moot.types.participants import Participant
 from moot.types.requests import ModelRequest
 from moot.types.run_plan import RunPlan
 
-ANSWER_TOKENS = 600  # tokens of an answer, where its participant has no `max_tokens`
-MAX_ANSWER_TOKENS = (
-    4000  # of an answer that others read: a higher limit is for thoughts, and here would only make work
-)
-ANALYSIS_ROW_TOKENS = 200  # of minutes, for each participant
-VERDICT_TOKENS = 100  # of a ranking, or of a look at whether the answers agree
+ANSWER_TOKENS = 600  # default length of an answer without `max_tokens`
+# Length of an answer in later prompts. A higher `max_tokens` is for reasoning, which others do not read.
+MAX_ANSWER_TOKENS = 4000
+ANALYSIS_ROW_TOKENS = 200  # of a debate report, per participant
+VERDICT_TOKENS = 100  # of a ranking, an agreement check or a choice of speaker
 
 DRY_RUN_ID = "rehearsed"
 EMPTY_MESSAGE = Message(id=DRY_RUN_ID, discussion="", run=DRY_RUN_ID, role="user", content="")
@@ -41,10 +39,10 @@ EMPTY_MESSAGE = Message(id=DRY_RUN_ID, discussion="", run=DRY_RUN_ID, role="user
 
 class PlannedCall(Struct, frozen=True):
     purpose: CallPurpose
-    participant: str | None
+    participant: str | None  # None for a call on behalf of the whole table
     model: str
-    input: int
-    output: int
+    input: int  # tokens
+    output: int  # tokens
 
 
 def simulate_calls(
@@ -53,20 +51,18 @@ def simulate_calls(
     earlier: Sequence[Message],
     attachments: AttachmentsByMessage | None = None,
 ) -> Sequence[PlannedCall]:
-    """List the calls of a run that answers a message, or nobody, after all that was said earlier.
+    """List the model calls of a run; without a `message`, of a run that continues the discussion.
 
-    `attached` are files, or something of their size, by the message they came with.
+    `attachments`, by message id, may be placeholders of the same size as the files.
     """
-    table = DryRun(
-        plan, [*earlier, replace(message, run=DRY_RUN_ID)] if message else earlier, attachments or {}
-    )
+    table = DryRun(plan, [*earlier, replace(message, run=DRY_RUN_ID)] if message else earlier, attachments or {})
     for _ in mode_for_plan(plan)(table).__await__():
-        raise AssertionError("a mode waits for nothing but the table, and here it need not wait")
+        raise AssertionError("a mode awaits only table methods, and these never suspend")
     return table.calls
 
 
 class DryRun:
-    """The table of a rehearsal. What is said at it grows as in a real run; what is looked for is never found."""
+    """A `Table` that records calls and adds placeholder messages. Analyses return no result."""
 
     revision = 0
     run = DRY_RUN_ID
@@ -78,7 +74,7 @@ class DryRun:
         self._attachments = attachments
 
     async def open_stage(self, stage: str, round: int = 0) -> None:
-        """Nobody watches."""
+        """No-op, as there are no clients."""
 
     async def speak(
         self,
@@ -91,13 +87,13 @@ class DryRun:
         build_instructions: BuildInstructions | None = None,
         with_actions: bool = False,
     ) -> TurnStatus:
-        manner = TurnOptions(
+        options = TurnOptions(
             view=view,
             instruction=instruction,
             build_instructions=build_instructions,
             with_actions=with_actions,
         )
-        self.messages += self._simulate_turn(TurnKey(participant.id, stage, round), manner)
+        self.messages += self._simulate_turn(TurnKey(participant.id, stage, round), options)
         return "completed"
 
     async def all_speak(
@@ -111,8 +107,9 @@ class DryRun:
         lane_status: LaneStatus | None = None,
     ) -> dict[str, TurnStatus]:
         speaking = self.plan.responding_participants if participants is None else participants
-        manner = TurnOptions(view=view, build_instructions=build_instructions, lane_status=lane_status)
-        turns = [self._simulate_turn(TurnKey(one.id, stage, round), manner) for one in speaking]
+        options = TurnOptions(view=view, build_instructions=build_instructions, lane_status=lane_status)
+        # The messages are added afterwards, because concurrent turns do not see each other.
+        turns = [self._simulate_turn(TurnKey(one.id, stage, round), options) for one in speaking]
         self.messages += [message for turn in turns for message in turn]
         return {one.id: "completed" for one in speaking}
 
@@ -126,8 +123,8 @@ class DryRun:
         build_instructions: BuildInstructions,
         role: MessageRole,
     ) -> TurnStatus:
-        manner = TurnOptions(view=view, build_instructions=build_instructions, role=role)
-        self.messages += self._simulate_turn(TurnKey(candidates[0].id, stage, round), manner)
+        options = TurnOptions(view=view, build_instructions=build_instructions, role=role)
+        self.messages += self._simulate_turn(TurnKey(candidates[0].id, stage, round), options)
         return "completed"
 
     async def run_analysis(
@@ -138,30 +135,28 @@ class DryRun:
         *,
         round: int = 0,  # noqa: ARG002
     ) -> None:
-        reads = estimate_usage(
+        input_tokens = estimate_usage(
             _with_schema(build_task(self.messages, DRY_RUN_ID, PROMPT_CHARS_CEILING)),
             0,
             self._characters_per_token(participant),
         ).input
-        minutes = max(ANSWER_TOKENS, ANALYSIS_ROW_TOKENS * len(self.plan.responding_participants))
-        says = VERDICT_TOKENS if purpose in {"gate", "ranking", "director"} else minutes
-        asked = participant.id if purpose == "ranking" else None  # all else is found out for the whole table
-        self.calls.append(PlannedCall(purpose, asked, participant.model, reads, says))
+        report_tokens = max(ANSWER_TOKENS, ANALYSIS_ROW_TOKENS * len(self.plan.responding_participants))
+        output_tokens = VERDICT_TOKENS if purpose in {"gate", "ranking", "director"} else report_tokens
+        caller = participant.id if purpose == "ranking" else None  # other analyses are for the whole table
+        self.calls.append(PlannedCall(purpose, caller, participant.model, input_tokens, output_tokens))
 
     async def record_result(self, result: AnalysisResult) -> None:
-        """Nothing follows: nothing was found."""
+        """No-op, as analyses return no result here."""
 
-    async def complete_lanes(
-        self, participants: Sequence[Participant], kind: NoticeKind, message: str
-    ) -> None:
-        """Nobody watches."""
+    async def complete_lanes(self, participants: Sequence[Participant], kind: NoticeKind, message: str) -> None:
+        """No-op, as there are no lanes."""
 
     async def send_notice(self, kind: NoticeKind, message: str) -> None:
-        """Nobody watches."""
+        """No-op, as there are no clients."""
 
     async def can_afford(
         self,
-        label: str,  # noqa: ARG002 - whatever it is
+        label: str,  # noqa: ARG002
         participants: Sequence[Participant],  # noqa: ARG002
         build_instructions: BuildInstructions | None = None,  # noqa: ARG002
         *,
@@ -174,22 +169,23 @@ class DryRun:
         return [await one for one in coroutines]
 
     def _simulate_turn(self, turn_key: TurnKey, options: TurnOptions) -> list[Message]:
-        """Count what somebody reads, and return what the turn adds to what was said: a brief, if any, and an answer."""
-        who = self.plan.find_participant(turn_key.participant)
-        thread = who.id if options.lane_status is not None else None
+        """Record the call, and return its messages: the instructions, if any, and a placeholder answer."""
+        participant = self.plan.find_participant(turn_key.participant)
+        thread = participant.id if options.lane_status is not None else None
         blank = replace(EMPTY_MESSAGE, stage=turn_key.stage, round=turn_key.round, thread=thread)
         turn: list[Message] = []
         if options.build_instructions is not None:
-            told = options.build_instructions(self.messages, DRY_RUN_ID, who.id, PROMPT_CHARS_CEILING)
-            turn.append(replace(blank, content=told, audience=(who.id,), hidden=True))
-        seen = options.view([*self.messages, *turn], who.id, DRY_RUN_ID)
-        request = build_model_request(self.plan, who, seen, options.instruction, self._attachments)
-        says = who.max_tokens or ANSWER_TOKENS
+            instructions = options.build_instructions(self.messages, DRY_RUN_ID, participant.id, PROMPT_CHARS_CEILING)
+            turn.append(replace(blank, content=instructions, audience=(participant.id,), hidden=True))
+        visible = options.view([*self.messages, *turn], participant.id, DRY_RUN_ID)
+        request = build_model_request(self.plan, participant, visible, options.instruction, self._attachments)
+        output_tokens = participant.max_tokens or ANSWER_TOKENS
         purpose: CallPurpose = "synthesis" if turn_key.stage == "synthesis" else "answer"
-        reads = estimate_usage(request, 0, self._characters_per_token(who)).input
-        self.calls.append(PlannedCall(purpose, who.id, who.model, reads, says))
-        words = "x" * int(self._characters_per_token(who) * min(says, MAX_ANSWER_TOKENS))
-        answer = replace(blank, role=options.role, content=words, participant=who.id, name=who.name)
+        characters_per_token = self._characters_per_token(participant)
+        input_tokens = estimate_usage(request, 0, characters_per_token).input
+        self.calls.append(PlannedCall(purpose, participant.id, participant.model, input_tokens, output_tokens))
+        text = "x" * int(characters_per_token * min(output_tokens, MAX_ANSWER_TOKENS))
+        answer = replace(blank, role=options.role, content=text, participant=participant.id, name=participant.name)
         return [*turn, answer]
 
     def _characters_per_token(self, participant: Participant) -> float:
@@ -197,7 +193,7 @@ class DryRun:
 
 
 def _with_schema(task: AnalysisTask) -> ModelRequest:
-    """Add the form in which an answer is wanted: it is read, too."""
-    form = msgspec.json.encode(struct_schema(task.answer_type)).decode()
-    told = load_template("answer_in_json").replace("{schema}", form)
-    return replace(task.request, system=f"{task.request.system}\n\n{told}")
+    """Add the JSON schema to the system prompt, because its tokens count too."""
+    schema = msgspec.json.encode(struct_schema(task.answer_type)).decode()
+    prompt = load_template("answer_in_json").replace("{schema}", schema)
+    return replace(task.request, system=f"{task.request.system}\n\n{prompt}")

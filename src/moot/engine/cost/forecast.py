@@ -1,6 +1,6 @@
-"""What a run will cost, before it starts: the calls of its rehearsal, added up and priced.
+"""Cost forecast of a run: the calls of its dry run, grouped and priced.
 
-Pure: prices are asked for through a function. Nobody knows how long an answer will be, so it is a guess.
+Pure, without I/O; a callback returns the prices. It is an estimate, because the length of an answer is unknown.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,29 +18,24 @@ ComputeCost = Callable[[str, Usage], float | None]
 
 
 class ForecastLine(Struct, frozen=True, kw_only=True):
-    """Calls of one kind: what they are for, of which model, and of whom at the table, if of anybody.
-
-    Tokens and cost are those of all of them; the cost is None where nobody knows the price.
-    """
+    """The calls with the same purpose, model and participant, added up."""
 
     purpose: CallPurpose
-    participant: str | None
+    participant: str | None  # None for calls on behalf of the whole table
     model: str
     calls: int
-    input: int
-    output: int
-    cost: float | None
+    input: int  # tokens
+    output: int  # tokens
+    cost: float | None  # US dollars; None if the price is unknown
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
-    """What a run will cost about, in US dollars; `unknown` are models whose price nobody knows: they count 0."""
-
     lines: tuple[ForecastLine, ...]
     calls: int
-    input: int
-    output: int
-    cost: float
-    unknown: tuple[str, ...]
+    input: int  # tokens
+    output: int  # tokens
+    cost: float  # US dollars, without the models in `unknown`
+    unknown: tuple[str, ...]  # models without a known price
 
 
 def forecast_cost(
@@ -50,7 +45,7 @@ def forecast_cost(
     compute_cost: ComputeCost,
     attachments: AttachmentsByMessage | None = None,
 ) -> Forecast:
-    """Add up the calls of a run that answers a message, or nobody, after all that was said earlier."""
+    """Arguments as for `simulate_calls`; `compute_cost` returns None for an unknown price."""
     grouped: dict[tuple[CallPurpose, str | None, str], list[PlannedCall]] = {}
     for call in simulate_calls(plan, message, earlier, attachments):
         grouped.setdefault((call.purpose, call.participant, call.model), []).append(call)

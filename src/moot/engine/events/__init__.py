@@ -1,1 +1,1 @@
-"""Writes the event log, fans events out, and serves subscribers."""
+"""Event log writer, fan-out of events, and subscriptions."""

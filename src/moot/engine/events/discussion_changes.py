@@ -1,4 +1,7 @@
-"""Who watches what changes in a tenant's discussions: each watcher holds the ids of what to look at, no more."""
+"""Stream of changes in a tenant's discussions.
+
+A watcher buffers discussion ids only. It queries the current state when it sends them.
+"""
 
 import asyncio
 from collections import defaultdict
@@ -13,11 +16,13 @@ from moot.types.discussion_events import Activity, DiscussionChanged, Discussion
 from moot.types.discussions import Run
 from moot.types.errors import NotFound
 
-MAX_PENDING_IDS = 200  # ids; a watcher with more starts again from everything
+MAX_PENDING_IDS = 200  # with more, a watcher drops them and sends a full snapshot
 HEARTBEAT_SECONDS = 5.0
 
 
 class ChangeWatcher:
+    """The pending changes of one subscriber. It starts with a gap, so that the first event is a full snapshot."""
+
     def __init__(self) -> None:
         self.wake_event = asyncio.Event()
         self._changed_ids: dict[str, None] = {}
@@ -35,7 +40,7 @@ class ChangeWatcher:
         self.wake_event.set()
 
     def take_changes(self) -> tuple[bool, list[str]]:
-        """Return whether everything has to be told anew, and else what has changed."""
+        """Return whether a full snapshot is due, and the ids that changed; reset both."""
         missed, ids = self._has_gap, list(self._changed_ids)
         self._has_gap = False
         self._changed_ids.clear()
@@ -50,24 +55,25 @@ class DiscussionChanges:
         self._watchers: defaultdict[str, set[ChangeWatcher]] = defaultdict(set)
 
     def on_notify(self, payload: str) -> None:
-        """Hear of a change: the tenant, a space, and the discussion."""
+        """Handle a database notification; the payload is the tenant, a space, and the discussion id."""
         tenant, _, id = payload.partition(" ")
         for watcher in self._watchers.get(tenant, ()):
             watcher.add_change(id)
 
     def on_gap(self) -> None:
+        """Handle a lost connection: notifications may be missing, so every watcher gets a full snapshot."""
         for watchers in self._watchers.values():
             for watcher in watchers:
                 watcher.mark_gap()
 
     async def stream_frames(self, tenant: str) -> AsyncGenerator[list[bytes], None]:
-        """Yield changes as they are sent."""
+        """Yield changes as SSE frames; an empty list is a heartbeat."""
         async with aclosing(self.watch_changes(tenant)) as watched:
             async for changes in watched:
                 yield [encode_change(change) for change in changes]
 
     async def watch_changes(self, tenant: str) -> AsyncGenerator[list[DiscussionEvent], None]:
-        """Yield changes, beginning with all that goes on; an empty list is: still here."""
+        """Yield a snapshot of all live runs first, then changes; an empty list is a heartbeat."""
         watcher = ChangeWatcher()
         self._watchers[tenant].add(watcher)
         try:
@@ -99,7 +105,7 @@ class DiscussionChanges:
     async def _live_and_waiting_runs(
         self, tenant: str, id: str | None = None
     ) -> tuple[tuple[Run, ...], tuple[str, ...]]:
-        """Find the live runs, and those of them that wait for a person."""
+        """Return the live runs, and the ids of those that wait for an approval."""
         runs = await self._discussions.live_runs(tenant, id)
         return runs, await self._approvals.runs_awaiting_approval([run.id for run in runs])
 

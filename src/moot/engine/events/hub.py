@@ -1,7 +1,7 @@
-"""Fan-out of the log: each event is turned into bytes once, for all its readers in this process.
+"""Fan-out of the event log to the SSE clients of this process.
 
-A feed is there as long as somebody reads it. A reader holds nothing but a number; what the feed does not remember
-any more, the reader finds in the database.
+Each event is encoded once for all subscribers of its run. A `RunStream` exists while it has subscribers. A subscriber
+holds only the last sequence number it sent; events that left the buffer are read from the database.
 """
 
 import asyncio
@@ -27,31 +27,29 @@ _DECODER = msgspec.json.Decoder(Event)
 
 
 def decode_frame(frame: bytes) -> Event:
-    """Read an event again from what is sent of it."""
+    """Parse the event of an SSE frame."""
     event: Event = _DECODER.decode(frame.partition(DATA_FIELD)[2])
     return event
 
 
 class RunStream:
-    """The newest events of one run, as they are sent, without a gap between them."""
+    """The newest events of one run, as SSE frames, without gaps."""
 
     def __init__(self, run: str, events: EventLog) -> None:
         self.readers = 0
         self._run = run
         self._events = events
         self._frames: deque[bytes] = deque(maxlen=MAX_BUFFERED_FRAMES)
-        self._last_seq: int | None = None  # the number of the newest frame; None before there is one
-        self._newest_seq = 0  # the highest number that anybody told of
-        self.has_local_events = False  # from this process, since the last look
-        self._end_seq: int | None = None
-        self._live_until_seq = (
-            0  # the highest number at which the run was found to go on: no end until there is the last
-        )
+        self._last_seq: int | None = None  # of the newest buffered frame; None while the position is unknown
+        self._newest_seq = 0  # highest known in the log, by any process; a notification may be wrong
+        self.has_local_events = False  # published by this process since the last poll
+        self._end_seq: int | None = None  # of the last `run_ended`, unless a retry continued the run
+        self._live_until_seq = 0  # the run was live at this event, so an earlier `run_ended` is not the end
         self._waiters: list[asyncio.Future[None]] = []
         self._catch_up_lock = asyncio.Lock()
 
     def add_events(self, first: int, bodies: Sequence[str]) -> None:
-        """Take in what follows; where something before it is missing, the database will be asked for all."""
+        """Buffer events. After a gap nothing is buffered; subscribers then read from the database."""
         self._newest_seq = max(self._newest_seq, first + len(bodies) - 1)
         if self._last_seq is None:
             self._last_seq = first - 1
@@ -63,25 +61,24 @@ class RunStream:
         self.wake_readers()
 
     def update_newest_seq(self, seq: int) -> None:
-        """Hear of a number that is there, whoever wrote it."""
+        """Record that the log has events up to `seq`, from this process or another."""
         if seq > self._newest_seq:
             self._newest_seq = seq
             self.wake_readers()
 
     def wake_readers(self) -> None:
-        """Let all readers look."""
-        waiting, self._waiters = self._waiters, []
-        for reader in waiting:
-            if not reader.done():
-                reader.set_result(None)
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     def new_waiter(self) -> asyncio.Future[None]:
-        """Return what a reader waits for that has seen all there is."""
-        self._waiters.append(news := asyncio.get_running_loop().create_future())
-        return news
+        """Return a future for a subscriber that is up to date; the next event or poll resolves it."""
+        self._waiters.append(waiter := asyncio.get_running_loop().create_future())
+        return waiter
 
     def apply_progress(self, progress: RunProgress) -> None:
-        """Hear how the run stands: an end that it had is none where something of it is tried again."""
+        """Apply the stored status. A live run has no end: a retry may continue it after a `run_ended` event."""
         self._newest_seq = max(self._newest_seq, progress.last_seq)
         if progress.live:
             self._live_until_seq = max(self._live_until_seq, progress.last_seq)
@@ -89,20 +86,19 @@ class RunStream:
                 self._end_seq = None
 
     def is_over(self, seq: int) -> bool:
-        """Tell whether nothing comes after a number: it is an end, and nobody knows of anything after it."""
+        """Whether the run has ended at `seq` and the log has no later event."""
         return self._end_seq is not None and seq >= self._end_seq >= self._newest_seq
 
     def buffered_frames(self, seq: int) -> list[bytes]:
-        """Return what comes after a number, if it is at hand."""
+        """Return the frames after `seq`; empty if some of them left the buffer."""
         behind = 0 if self._last_seq is None else self._last_seq - seq
         return list(islice(reversed(self._frames), behind))[::-1] if 0 < behind <= len(self._frames) else []
 
     def is_up_to_date(self, seq: int) -> bool:
-        """Tell whether there is nothing after a number, as far as is known."""
         return self._last_seq is not None and seq >= self._last_seq >= self._newest_seq
 
     async def read_stored_frames(self, seq: int) -> list[bytes]:
-        """Return some of what comes after a number from the database, or nothing if nothing came yet."""
+        """Read a page of frames after `seq` from the database; empty if there is none yet."""
         if self._last_seq is not None and seq >= self._last_seq:
             await self._catch_up()
             return self.buffered_frames(seq)
@@ -110,27 +106,27 @@ class RunStream:
         rows = await self._events.read_events(self._run, seq)
         if rows:
             self._newest_seq = max(self._newest_seq, rows[-1][0])
-        elif self._last_seq is None:  # this reader is up to date: others can go on from here
+        elif self._last_seq is None:  # this subscriber is up to date, so the buffer starts here
             self._last_seq = seq
-        elif behind:  # there was something, so it has been deleted
+        elif behind:  # the log had later events, so the run was deleted
             self._end_seq = self._newest_seq = seq
         return [self._encode_frame(number, body) for number, body in rows]
 
     async def _catch_up(self) -> None:
-        """Read what another process wrote, once for all readers here."""
+        """Read events of another process; the lock makes it one query for all subscribers."""
         async with self._catch_up_lock:
             last, known = self._last_seq or 0, self._newest_seq
             if last < known:
                 if rows := await self._events.read_events(self._run, last):
                     self.add_events(rows[0][0], [body for _, body in rows])
-                elif self._newest_seq == known:  # a rumour, and nothing came since
+                elif self._newest_seq == known:  # a false notification; forget it, or subscribers poll in a loop
                     self._newest_seq = self._last_seq or 0
 
     def _encode_frame(self, seq: int, body: str) -> bytes:
         if body.startswith(RUN_ENDED_PREFIX):
             if seq > self._live_until_seq:
                 self._end_seq = max(seq, self._end_seq or 0)
-        elif self._end_seq is not None and seq > self._end_seq:  # something of the run is tried again
+        elif self._end_seq is not None and seq > self._end_seq:  # a retry continued the run
             self._end_seq = None
         return f"id: {seq}\ndata: {body}\n\n".encode()
 
@@ -142,23 +138,23 @@ class EventHub:
         self._gap_event = asyncio.Event()
 
     def publish(self, run: str, first: int, bodies: Sequence[str]) -> None:
-        """Take in what was just written here."""
-        if feed := self._streams.get(run):
-            feed.add_events(first, bodies)
-            feed.has_local_events = True
+        """Send events that this process has just written."""
+        if stream := self._streams.get(run):
+            stream.add_events(first, bodies)
+            stream.has_local_events = True
 
     def on_notify(self, signal: str) -> None:
-        """Hear of what was written elsewhere."""
+        """Handle a database notification of events that another process wrote."""
         for run, newest in self._events.read_signal(signal):
-            if feed := self._streams.get(run):
-                feed.update_newest_seq(newest)
+            if stream := self._streams.get(run):
+                stream.update_newest_seq(newest)
 
     def on_gap(self) -> None:
-        """Hear that signals may have been lost."""
+        """Handle a lost connection: notifications may be missing, so poll at once."""
         self._gap_event.set()
 
     async def poll_forever(self) -> None:
-        """A signal may be lost; no reader waits longer than this for what is there."""
+        """Poll regularly, because a notification may be lost. Limits the delay to `POLL_SECONDS`."""
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(POLL_SECONDS):
@@ -167,37 +163,40 @@ class EventHub:
             await self.poll()
 
     async def poll(self) -> None:
-        """Ask for what may have come from elsewhere; what is fed from here needs no asking. Let all readers wake."""
-        silent = [run for run, feed in self._streams.items() if not feed.has_local_events]
+        """Query the log for events of other processes, and wake all subscribers.
+
+        Runs with events from this process are skipped. A woken subscriber without events sends a heartbeat.
+        """
+        remote = [run for run, stream in self._streams.items() if not stream.has_local_events]
         newest: dict[str, int] = {}
-        with contextlib.suppress(DatabaseUnavailable):  # the next look will tell
-            newest = await self._events.newest_seqs(silent) if silent else {}
-        for run, feed in self._streams.items():
-            feed.has_local_events = False
-            feed.update_newest_seq(newest.get(run, 0))
-            feed.wake_readers()
+        with contextlib.suppress(DatabaseUnavailable):  # the next poll retries
+            newest = await self._events.newest_seqs(remote) if remote else {}
+        for run, stream in self._streams.items():
+            stream.has_local_events = False
+            stream.update_newest_seq(newest.get(run, 0))
+            stream.wake_readers()
 
     async def subscribe(
         self, run: str, after: int, progress: RunProgress | None = None
     ) -> AsyncGenerator[list[bytes], None]:
-        """Yield what comes after a number until the run has ended; an empty list is: still here.
+        """Yield frames after sequence number `after` until the run ends; an empty list is a heartbeat.
 
-        `standing` is how the run was found, which may know of more than this process.
+        `progress` is the stored status, which may be newer than the events this process has seen.
         """
-        feed = self._streams.setdefault(run, RunStream(run, self._events))
+        stream = self._streams.setdefault(run, RunStream(run, self._events))
         if progress is not None:
-            feed.apply_progress(progress)
-        feed.readers += 1
+            stream.apply_progress(progress)
+        stream.readers += 1
         telemetry.EVENT_READERS.inc()
         try:
-            while not feed.is_over(after):
-                if not (frames := feed.buffered_frames(after)):
-                    if feed.is_up_to_date(after):
-                        await feed.new_waiter()
-                        frames = feed.buffered_frames(after)
+            while not stream.is_over(after):
+                if not (frames := stream.buffered_frames(after)):
+                    if stream.is_up_to_date(after):
+                        await stream.new_waiter()
+                        frames = stream.buffered_frames(after)
                     elif not (
                         frames := await retry_while_unavailable(
-                            lambda: feed.read_stored_frames(after)  # noqa: B023 - called at once
+                            lambda: stream.read_stored_frames(after)  # noqa: B023 - called at once
                         )
                     ):
                         continue
@@ -205,6 +204,6 @@ class EventHub:
                 yield frames
         finally:
             telemetry.EVENT_READERS.dec()
-            feed.readers -= 1
-            if not feed.readers:
+            stream.readers -= 1
+            if not stream.readers:
                 self._streams.pop(run, None)

@@ -1,4 +1,4 @@
-"""Merges the event streams of all runs of a discussion for one subscriber."""
+"""Event stream of a discussion: its changes and the events of all its runs, merged for one client."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -14,24 +14,23 @@ FrameStream = AsyncGenerator[list[bytes], None]
 
 
 class StreamMerger:
-    """What one reader reads. While it does not read, one batch of every stream waits, and no more."""
+    """Merges streams with backpressure: a slow client buffers at most one batch per stream."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
         self._batches: list[list[bytes]] = []
         self._batch_ready = asyncio.Event()
-        self._batches_consumed = asyncio.Event()  # what waits now; what comes later waits for another one
+        self._batches_consumed = asyncio.Event()  # for the buffered batches; replaced when they are taken
         self._error: BaseException | None = None
 
     def add_stream(self, stream: FrameStream) -> None:
-        """Let another stream flow into this one."""
         self._tasks.add(task := asyncio.create_task(self._read_stream(stream)))
         task.add_done_callback(self._on_stream_done)
 
     async def merge_streams(self, first: FrameStream) -> FrameStream:
-        """Yield what a stream brings, and all that are added, until all have ended or one has failed.
+        """Yield the batches of all streams until all have ended; raise the first error of a stream.
 
-        Whoever leaves ends them all.
+        Closing this iterator cancels all streams.
         """
         self.add_stream(first)
         try:
@@ -40,18 +39,18 @@ class StreamMerger:
                 self._batch_ready.clear()
                 if self._error is not None:
                     raise self._error
-                brought, self._batches = self._batches, []
-                taken, self._batches_consumed = self._batches_consumed, asyncio.Event()
-                if brought:
-                    yield [frame for some in brought for frame in some]
-                taken.set()
+                batches, self._batches = self._batches, []
+                consumed, self._batches_consumed = self._batches_consumed, asyncio.Event()
+                if batches:
+                    yield [frame for batch in batches for frame in batch]
+                consumed.set()
         finally:
             await self._cancel_streams()
 
     async def _read_stream(self, stream: FrameStream) -> None:
         async with aclosing(stream):
-            async for some in stream:
-                self._batches.append(some)
+            async for batch in stream:
+                self._batches.append(batch)
                 self._batch_ready.set()
                 await self._batches_consumed.wait()
 
@@ -62,14 +61,17 @@ class StreamMerger:
         self._batch_ready.set()
 
     async def _cancel_streams(self) -> None:
-        ending = tuple(self._tasks)
-        for task in ending:
+        tasks = tuple(self._tasks)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*ending, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class DiscussionSubscription:
-    """`found` is how the runs stood when the reader came, `after` the numbers of the last events that it has."""
+    """One client's subscription.
+
+    `progress` is the status of each run when the client connected. `after` is the last sequence number it has, by run.
+    """
 
     def __init__(
         self,
@@ -87,16 +89,14 @@ class DiscussionSubscription:
         self._event_hub = event_hub
         self._tenant = tenant
         self._discussion = discussion
-        self._finished_runs = {
-            run: stood for run, stood in progress.items() if not stood.live and run not in after
-        }
+        self._finished_runs = {run: known for run, known in progress.items() if not known.live and run not in after}
         self._sent_seqs = dict(after)
-        self._pending_progress: dict[str, RunProgress] = {}  # how runs were found that may have more to send
+        self._pending_progress: dict[str, RunProgress] = {}  # runs that may have more events to send
         self._subscribed_runs: set[str] = set()
         self._merger = StreamMerger()
 
     def stream_frames(self) -> FrameStream:
-        """Return all that is sent, from now on; an empty list is: still here."""
+        """Yield SSE frames of changes and run events; an empty list is a heartbeat."""
         return self._merger.merge_streams(self._change_frames())
 
     async def _change_frames(self) -> FrameStream:
@@ -107,7 +107,7 @@ class DiscussionSubscription:
                 yield [encode_change(change) for change in changes]
 
     def _affects_runs(self, change: DiscussionEvent) -> bool:
-        """Tell whether a run of the discussion may have begun, or ended."""
+        """Whether a run of the discussion may have started or ended."""
         match change:
             case Activity():
                 return True
@@ -118,34 +118,32 @@ class DiscussionSubscription:
         assert_never(change)
 
     async def _check_runs(self) -> None:
-        for run, standing in (await self._events.discussion_progress(self._tenant, self._discussion)).items():
-            if self._finished_runs.get(run) == standing:
-                continue  # since the reader came, nothing was added
+        progress = await self._events.discussion_progress(self._tenant, self._discussion)
+        for run, current in progress.items():
+            if self._finished_runs.get(run) == current:
+                continue  # no new events since the client connected
             self._finished_runs.pop(run, None)
-            self._pending_progress[run] = standing
-            if run not in self._subscribed_runs and self._has_more(run, standing):
+            self._pending_progress[run] = current
+            if run not in self._subscribed_runs and self._has_more(run, current):
                 self._subscribed_runs.add(run)
                 self._merger.add_stream(self._run_frames(run))
 
     def _has_more(self, run: str, progress: RunProgress) -> bool:
-        """Tell whether more of a run is to be sent, by how it was found.
+        """Whether the run has events to send, according to `progress`.
 
-        One that was live then, and of which more was sent since, may have ended; a later look will tell.
+        If a live run was sent beyond `last_seq`, `progress` is stale; a later check decides.
         """
         sent = self._sent_seqs.get(run, 0)
         return progress.last_seq >= sent if progress.live else progress.last_seq > sent
 
     async def _run_frames(self, run: str) -> FrameStream:
-        """Yield the events of a run to its end, and those after it if it was found to go on meanwhile."""
-        while (standing := self._pending_progress.pop(run, None)) is not None and self._has_more(
-            run, standing
-        ):
-            async with aclosing(
-                self._event_hub.subscribe(run, self._sent_seqs.get(run, 0), standing)
-            ) as frames:
-                async for some in frames:
-                    self._sent_seqs[run] = self._sent_seqs.get(run, 0) + len(some)
-                    yield some
-            if standing.live and self._sent_seqs.get(run, 0) == standing.last_seq:
-                self._pending_progress.setdefault(run, standing)  # what was the end then is none any more
+        """Yield the events of a run until its end, and go on if a retry continued it meanwhile."""
+        while (current := self._pending_progress.pop(run, None)) is not None and self._has_more(run, current):
+            async with aclosing(self._event_hub.subscribe(run, self._sent_seqs.get(run, 0), current)) as frames:
+                async for batch in frames:
+                    self._sent_seqs[run] = self._sent_seqs.get(run, 0) + len(batch)
+                    yield batch
+            if current.live and self._sent_seqs.get(run, 0) == current.last_seq:
+                # The stream ended at a `run_ended` event, but a retry continued the run: subscribe again.
+                self._pending_progress.setdefault(run, current)
         self._subscribed_runs.discard(run)

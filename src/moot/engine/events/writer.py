@@ -1,8 +1,8 @@
-"""The durable log: takes in the events of all runs of this process and writes them in batches.
+"""Event writer: writes the events of all runs of this process to the log, in batches.
 
-Deltas that wait together leave as one event. What readers wait for, such as the first words of a turn or its end, is
-written at once; the rest at most every few milliseconds. An event has its number, and readers see it, when it is
-written. While the database cannot be reached, whoever has something to say waits.
+Sequence numbers are gapless per run. Clients see an event only after its transaction has committed. Urgent events, such
+as the first text of a turn, flush at once; others wait for the next batch. Buffered deltas of one turn become one event.
+While the database is unavailable, the writer retries and producers block.
 """
 
 import asyncio
@@ -35,27 +35,28 @@ from moot.types.events import (
     ThoughtDelta,
 )
 
-GAP_SECONDS, MAX_GAP_SECONDS = (
-    0.025,
-    0.25,
-)  # between two batches: longer where writing takes long, or many speak
+# Pause between two batches. It grows with the write time and the number of runs.
+GAP_SECONDS, MAX_GAP_SECONDS = 0.025, 0.25
 GAP_SECONDS_PER_RUN = 0.00025
-MAX_PENDING_EVENTS = 20_000  # events; whoever adds more waits until they are written
+MAX_PENDING_EVENTS = 20_000  # above this, `append_events` blocks until a flush
 
-NOT_URGENT = (RunStarted, StageStarted)  # they leave with what they announce
+NOT_URGENT = (RunStarted, StageStarted)  # a client can wait for the event that follows
 
 encode = msgspec.json.encode
 
 
 class PendingDelta(Struct):
-    """Deltas of one turn that will leave as one."""
+    """Deltas of one turn that are written as one event."""
 
     first: TextDelta | ThoughtDelta
     texts: list[str]
 
 
 class RunEventBuffer:
-    """One run's side of the log."""
+    """Pending events of one run, with the messages and charges of the same transaction.
+
+    Every batch carries the epoch of the lease, so a fenced worker cannot write.
+    """
 
     def __init__(self, writer: "EventWriter", lease: RunLease) -> None:
         self.lease = lease
@@ -68,6 +69,7 @@ class RunEventBuffer:
         self._pending_end: RunEnding | None = None
 
     async def append_events(self, events: list[Event]) -> None:
+        """Queue events without waiting for the commit, unless the buffer is full."""
         self._enqueue_events(events)
         if self._writer.pending_events > MAX_PENDING_EVENTS:
             await self._writer.flush_events()
@@ -79,18 +81,18 @@ class RunEventBuffer:
         lanes: Sequence[Lane] = (),
         charges: Sequence[Charge] = (),
     ) -> int:
-        """Write an event with what is kept of it; it is safe when this returns, and a message has its number."""
+        """Write an event and its records in one transaction. Returns after the commit, with the message number or 0."""
         self._pending_records.append((message, lanes, charges))
         self._enqueue_events([event])
         written = await self._writer.flush_events()
         return written.message_numbers[message.id] if message is not None else 0
 
     def add_charges(self, charges: Sequence[Charge]) -> None:
-        """Let what was paid be written down together with what comes next."""
+        """Queue charges for the next transaction of this run."""
         self._pending_records.append((None, (), charges))
 
     async def end_run(self, event: RunEnded, revision: int = 0) -> None:
-        """End the run, unless more of it than `revision` is to be tried again."""
+        """Commit the end of the run. It stays live if a retry with a higher revision is pending."""
         self._pending_end = RunEnding(event.status, time.time(), revision)
         self._enqueue_events([event])
         await self._writer.flush_events()
@@ -102,26 +104,26 @@ class RunEventBuffer:
         self._writer.schedule_write(self, urgent=urgent)
 
     def _add_event(self, event: Event) -> bool:
-        """Add an event to what waits, and tell whether readers are waiting for it."""
+        """Buffer an event and return whether it is urgent."""
         self._writer.pending_events += 1
-        who = getattr(event, "participant", None) or ""
+        participant = getattr(event, "participant", None) or ""
         if not isinstance(event, (TextDelta, ThoughtDelta)):
-            self._open_deltas.pop(who, None)
-            self._speaking_participants.discard(who)
+            self._open_deltas.pop(participant, None)
+            self._speaking_participants.discard(participant)
             self._pending.append(event)
             return not isinstance(event, NOT_URGENT)
-        growing = self._open_deltas.get(who)
-        if growing is not None and _can_coalesce(growing.first, event):
-            growing.texts.append(event.text)
+        delta = self._open_deltas.get(participant)
+        if delta is not None and _can_coalesce(delta.first, event):
+            delta.texts.append(event.text)
             return False
-        self._open_deltas[who] = growing = PendingDelta(event, [event.text])
-        self._pending.append(growing)
-        first = who not in self._speaking_participants
-        self._speaking_participants.add(who)
+        self._open_deltas[participant] = delta = PendingDelta(event, [event.text])
+        self._pending.append(delta)
+        first = participant not in self._speaking_participants
+        self._speaking_participants.add(participant)
         return first
 
     def take_batch(self) -> EventLogEntry:
-        """Number what waits, and hand it over."""
+        """Number and encode the pending events, and clear the buffer."""
         now, first = time.time(), self._seq + 1
         bodies = [self._encode_numbered(item, now) for item in self._pending]
         entry = EventLogEntry(self.lease, first, bodies, self._batch_records(bodies), self._pending_end)
@@ -130,16 +132,15 @@ class RunEventBuffer:
         return entry
 
     def _batch_records(self, bodies: list[str]) -> RunRecords | None:
-        """Put together what is kept with the events, if anything is."""
         first = self._seq - len(bodies) + 1
-        told = zip(range(first, self._seq + 1), self._pending, bodies, strict=True)
-        findings = {basis: body for seq, item, body in told if (basis := _cache_key(item, seq))}
-        if not self._pending_records and not findings:
+        numbered = zip(range(first, self._seq + 1), self._pending, bodies, strict=True)
+        results = {key: body for seq, item, body in numbered if (key := _cache_key(item, seq))}
+        if not self._pending_records and not results:
             return None
         return RunRecords(
             [message for message, _, _ in self._pending_records if message is not None],
             [lane for _, lanes, _ in self._pending_records for lane in lanes],
-            findings,
+            results,
             [charge for _, _, charges in self._pending_records for charge in charges],
         )
 
@@ -152,7 +153,7 @@ class RunEventBuffer:
 
 
 def _cache_key(item: Event | PendingDelta, seq: int) -> str | None:
-    """Name what is kept of an event beside the log, if anything is."""
+    """Return the key of events that are also stored outside the log: notices and analysis results."""
     match item:
         case Notice():
             return f"{NOTICE_KEY_PREFIX}{seq}"
@@ -167,10 +168,8 @@ def _can_coalesce(one: TextDelta | ThoughtDelta, other: TextDelta | ThoughtDelta
 
 
 class EventWriter:
-    def __init__(
-        self, events: EventLog, event_hub: EventHub, on_fenced: Callable[[frozenset[str]], None]
-    ) -> None:
-        """`fenced` is told of runs that another worker has taken over."""
+    def __init__(self, events: EventLog, event_hub: EventHub, on_fenced: Callable[[frozenset[str]], None]) -> None:
+        """`on_fenced` is called with runs that another worker has taken over."""
         self.pending_events = 0
         self._events = events
         self._event_hub = event_hub
@@ -190,19 +189,19 @@ class EventWriter:
             self._write_now.set()
 
     async def flush_events(self) -> WriteResult:
-        """Wait until all that was added until now is safe."""
+        """Return after all events queued until now are committed; blocks forever if a run was fenced."""
         if self._flush_waiter is None:
             self._flush_waiter = asyncio.get_running_loop().create_future()
         self._work_available.set()
         self._write_now.set()
-        return await asyncio.shield(self._flush_waiter)
+        return await asyncio.shield(self._flush_waiter)  # shared, so one cancelled task must not cancel it
 
     async def write_forever(self) -> None:
         gap = GAP_SECONDS
         while True:
             await self._work_available.wait()
             with suppress(TimeoutError):
-                async with asyncio.timeout(gap):  # and not wait_for, which may swallow a cancellation
+                async with asyncio.timeout(gap):  # `wait_for` may swallow a cancellation
                     await self._write_now.wait()
             started = time.perf_counter()
             runs = await self._write_batch()
@@ -211,12 +210,12 @@ class EventWriter:
             gap = min(max(GAP_SECONDS, 2 * took, GAP_SECONDS_PER_RUN * runs), MAX_GAP_SECONDS)
 
     async def _write_batch(self) -> int:
-        """Write what waits, and return of how many runs it was."""
+        """Write one batch and return its number of runs."""
         self._work_available.clear()
         self._write_now.clear()
-        waiting, self._pending_runs = self._pending_runs, {}
+        runs, self._pending_runs = self._pending_runs, {}
         waiter, self._flush_waiter = self._flush_waiter, None
-        entries = [run.take_batch() for run in waiting]
+        entries = [run.take_batch() for run in runs]
         self.pending_events = 0
         written = WriteResult(frozenset(), {})
         if entries:
@@ -227,6 +226,7 @@ class EventWriter:
         telemetry.EVENTS_WRITTEN.inc(sum(len(entry.bodies) for entry in entries))
         if written.stale_runs:
             self._on_fenced(written.stale_runs)
+        # A fenced worker is about to exit. Its waiters stay blocked, or they would report lost events as committed.
         if waiter is not None and not written.stale_runs:
             waiter.set_result(written)
         return len(entries)

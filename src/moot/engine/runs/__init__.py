@@ -1,1 +1,1 @@
-"""The life of a run: start, execution, recovery, end."""
+"""Run lifecycle: start, execution, retry, recovery after a crash, end."""

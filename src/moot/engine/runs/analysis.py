@@ -1,4 +1,7 @@
-"""Finding something out about what was said: asked once for the same, kept with what it cost, never fatal."""
+"""Analyses of a discussion, such as a ranking or an agreement check, made by a model with structured output.
+
+Results are cached by key and committed with their charge. A failed analysis is a notice, never an error of the run.
+"""
 
 import asyncio
 from collections.abc import Mapping
@@ -18,8 +21,8 @@ from moot.types.events import Notice
 from moot.types.participants import Participant
 
 PURPOSE_LABELS: Mapping[CallPurpose, str] = {
-    "gate": "word on whether the answers agree",
-    "ranking": "ballot",
+    "gate": "agreement check",
+    "ranking": "vote",
     "director": "decision",
 }
 
@@ -39,29 +42,25 @@ class AnalysisRunner:
         self._model_caller = model_caller
         self._stop = stop
 
-    async def run_analysis(
-        self, purpose: CallPurpose, participant: Participant, build_task: BuildTask
-    ) -> str:
-        """Let a model find something out, and return its basis; where it does not, only a notice comes of it."""
+    async def run_analysis(self, purpose: CallPurpose, participant: Participant, build_task: BuildTask) -> str:
+        """Return the cache key of the result, or an empty string after a failure, which is committed as a notice."""
         try:
             chain = await self._resolve_model(participant)
         except UsageError as error:
             return await self._commit_missing(purpose, participant, str(error))
-        inquiry = build_task(
-            self._transcript.messages, self._run, await asyncio.to_thread(max_prompt_chars, chain)
-        )
-        if any(found.basis == inquiry.cache_key for found in self._transcript.analysis_results):
-            return inquiry.cache_key
-        answer = await complete_analysis(self._model_caller, chain, inquiry, self._stop)
+        task = build_task(self._transcript.messages, self._run, await asyncio.to_thread(max_prompt_chars, chain))
+        if any(known.basis == task.cache_key for known in self._transcript.analysis_results):
+            return task.cache_key
+        answer = await complete_analysis(self._model_caller, chain, task, self._stop)
         charge = _analysis_charge(purpose, participant, answer)
         if answer.value is None:
             return await self._commit_missing(
                 purpose, participant, answer.fault.message if answer.fault else "", charge
             )
-        found = inquiry.to_result(answer.value)
-        paid = replace(found, model=answer.model, usage=answer.usage, cost=answer.cost)
-        await self._transcript.commit_event(paid, charges=[charge])
-        return inquiry.cache_key
+        result = task.to_result(answer.value)
+        result = replace(result, model=answer.model, usage=answer.usage, cost=answer.cost)
+        await self._transcript.commit_event(result, charges=[charge])
+        return task.cache_key
 
     async def _commit_missing(
         self, purpose: CallPurpose, participant: Participant, why: str, charge: Charge | None = None
@@ -69,13 +68,10 @@ class AnalysisRunner:
         why = "The run was stopped." if self._stop.reason is not None else why
         instead = " The rules decide instead." if purpose == "director" else ""
         message = (
-            f"There is no {PURPOSE_LABELS.get(purpose, purpose)} from {participant.model}. {why}".strip()
-            + instead
+            f"There is no {PURPOSE_LABELS.get(purpose, purpose)} from {participant.model}. {why}".strip() + instead
         )
         charges = [charge] if charge else []
-        await self._transcript.commit_event(
-            Notice(kind="missing", message=message, charge=charge), charges=charges
-        )
+        await self._transcript.commit_event(Notice(kind="missing", message=message, charge=charge), charges=charges)
         return ""
 
 

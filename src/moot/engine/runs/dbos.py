@@ -1,6 +1,7 @@
-"""The books that DBOS keeps of runs: on Postgres in a schema beside our tables, else in a file beside ours.
+"""DBOS backend: a run is a DBOS workflow, its turns are steps.
 
-Nothing is known from them alone. Which runs go on, and which turns are done, is in our own tables too.
+On Postgres, DBOS has its own schema in Moot's database; on SQLite, its own file in the same folder. DBOS is not the
+source of truth: run status and finished turns are also in Moot's tables.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from dbos import DBOSConfig
 
 
-WORKFLOW_VERSION = "1"  # of what a run's steps are called; runs of another version are not taken up again
+WORKFLOW_VERSION = "1"  # of the step names; DBOS does not recover workflows of another version
 RETRY_SECONDS = 1.0
 
 UNREGISTERED_WORKERS = text(
@@ -39,59 +40,61 @@ log = logging.getLogger(__name__)
 
 
 class DbosBackend:
-    """DBOS, and the one workflow that it knows."""
+    """Starts and recovers the one workflow type, which executes a run."""
 
     def __init__(self, dbos: Any, workflow: ExecuteRun) -> None:
         self._dbos = dbos
         self._workflow = workflow
 
     async def start_workflow(self, run: str, revision: int) -> None:
-        """Execute a run, unless somebody does already; each revision is a workflow of its own."""
+        """Start the workflow of a revision. Idempotent: DBOS ignores a workflow id that it knows.
+
+        Raises DatabaseUnavailable.
+        """
         try:
             with self._dbos.SetWorkflowID(f"{run}.{revision}" if revision else run):
                 await self._dbos.DBOS.start_workflow_async(self._workflow, run, revision)
         except SQLAlchemyError as error:
-            raise DatabaseUnavailable("The books of the runs cannot be written now.") from error
+            raise DatabaseUnavailable("The workflow tables cannot be written.") from error
 
     async def run_step(self, name: str, body: Callable[[], Awaitable[S]]) -> S:
-        """Do a part of a run, or return what came of it the last time."""
+        """Run a step, or return its stored result if the workflow is replayed."""
         done: list[S] = []
 
-        async def part() -> S:  # DBOS looks whether it is given a coroutine function
+        async def step() -> S:  # DBOS checks for a coroutine function
             done.append(await body())
             return done[0]
 
-        try:  # no await before the step has its place in the order
-            came: S = await self._dbos.DBOS.run_step_async({"name": name}, part)
-        except SQLAlchemyError as error:  # a full disk, say; but a turn that is done is in our log too
-            log.warning("a step cannot be noted", extra={"step": name, "reason": str(error)})
+        try:  # no await before this call: DBOS numbers steps in call order, and a replay must match
+            result: S = await self._dbos.DBOS.run_step_async({"name": name}, step)
+        except SQLAlchemyError as error:
+            # For example a full disk. The run continues, because Moot's own tables have the finished turns.
+            log.warning("could not record a workflow step", extra={"step": name, "reason": str(error)})
             return done[0] if done else await body()
-        return came
+        return result
 
     async def recover_worker(self, worker: str) -> None:
-        """Let DBOS hand on what a dead worker had begun, all of it; raise StoreUnavailable if it did not."""
+        """Move all pending workflows of a dead worker to this one. Raises DatabaseUnavailable if some remain."""
         await asyncio.to_thread(self._recover_pending, worker)
 
     def _recover_pending(self, worker: str) -> None:
         dbos = self._dbos.DBOS
         try:
-            dbos._recover_pending_workflows([worker])  # noqa: SLF001 - there is no public way
-            left = dbos.list_workflows(
-                executor_id=worker, status="PENDING", app_version=WORKFLOW_VERSION, limit=1
-            )
+            dbos._recover_pending_workflows([worker])  # noqa: SLF001 - no public method
+            left = dbos.list_workflows(executor_id=worker, status="PENDING", app_version=WORKFLOW_VERSION, limit=1)
         except SQLAlchemyError as error:
-            raise DatabaseUnavailable("The books of the runs cannot be read now.") from error
-        if left:  # it only logs what it could not do
-            raise DatabaseUnavailable("Not all runs of a dead worker could be taken over yet.")
+            raise DatabaseUnavailable("The workflow tables cannot be read.") from error
+        if left:  # DBOS only logs workflows that it failed to recover
+            raise DatabaseUnavailable("Some runs of a dead worker are not recovered yet.")
 
     async def close(self) -> None:
         await asyncio.to_thread(self._dbos.DBOS.destroy, destroy_registry=True)
-        # It had given the loop threads of its own, and has ended them.
+        # DBOS replaced the loop's default executor and has shut it down.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
 
 
 async def launch_dbos(database: Database, worker: str, execute: ExecuteRun) -> DbosBackend:
-    """Load and start DBOS, which takes its time, and let it execute runs."""
+    """Import and start DBOS, which takes seconds. It also recovers the pending workflows of this worker."""
     dbos = await asyncio.to_thread(import_module, "dbos")
     await prepare_dbos_database(dbos, database)
     dbos.DBOS(config=dbos_config(database, worker))
@@ -111,23 +114,22 @@ def dbos_config(database: Database, worker: str) -> "DBOSConfig":
         "executor_id": worker,
         "application_version": WORKFLOW_VERSION,
         "log_level": "ERROR",
-        "console_log_level": "CRITICAL",  # our own log has what it says
-        # We send no notifications; a thread of DBOS waits for them all the same, and a server that ends waits for it.
+        "console_log_level": "CRITICAL",  # Moot's log has these errors
+        # Moot sends no DBOS notifications, but a thread polls for them, and shutdown waits for that thread.
         "notification_listener_polling_interval_sec": 0.1,
     }
 
 
 async def unregistered_workers(database: Database) -> Sequence[str]:
-    """List who has runs, by the books of DBOS or by ours, and is no worker that anybody knows."""
+    """List worker ids that own pending workflows or live runs, but have no row in the worker table."""
     async with database.read() as connection:
         return (await connection.execute(UNREGISTERED_WORKERS, {"live": list(LIVE_STATUSES)})).scalars().all()
 
 
 async def prepare_dbos_database(dbos: Any, database: Database) -> None:
-    """Bring the books up to date: in a thread, because DBOS waits for its database, and for others, in its sleep.
+    """Run the DBOS migrations in a thread, because they block.
 
-    On SQLite it makes its tables outside of any transaction: a file that was cut off half-way would never be
-    finished, so it is begun anew.
+    On SQLite they are not transactional: a crash leaves a file that cannot be migrated, so it is deleted and recreated.
     """
     if database.is_postgres:
         await _migrate_when_reachable(dbos, database.url)
@@ -135,7 +137,7 @@ async def prepare_dbos_database(dbos: Any, database: Database) -> None:
     try:
         await asyncio.to_thread(_prepare_file, dbos, dbos_file_path(database))
     except (DatabaseError, sqlite3.DatabaseError) as error:
-        log.warning("the books of the runs cannot be used; they are begun anew", extra={"reason": str(error)})
+        log.warning("workflow database unusable; recreating it", extra={"reason": str(error)})
         _remove_database_files(dbos_file_path(database))
         await asyncio.to_thread(_prepare_file, dbos, dbos_file_path(database))
 
@@ -145,7 +147,7 @@ async def _migrate_when_reachable(dbos: Any, url: str) -> None:
         try:
             await asyncio.to_thread(dbos.DBOS.migrate, url)
         except OperationalError as error:
-            log.warning("runs wait for the database", extra={"reason": str(error)})
+            log.warning("database unavailable; retrying the workflow migration", extra={"reason": str(error)})
             await asyncio.sleep(RETRY_SECONDS)
         else:
             return

@@ -1,4 +1,4 @@
-"""Runs that live in memory and stream to one client; the SDK and `/v1` use them."""
+"""In-memory runs that stream their events to one client. The SDK and `/v1` use them."""
 
 import asyncio
 import logging
@@ -19,17 +19,18 @@ from moot.streaming.cancellation import StopSignal, stop_tasks
 from moot.types.billing import Charge
 from moot.types.discussions import Message
 from moot.types.events import Event
-from moot.types.requests import File
-from moot.types.requests import ModelMessage as Told
+from moot.types.requests import File, ModelMessage
 from moot.types.run_plan import RunPlan
 
-MAX_QUEUED_BATCHES = 256  # batches that wait for the reader; then whoever tells waits too
-POLL_SECONDS = 1.0  # after which a reader that waits is due a look at the time
+MAX_QUEUED_BATCHES = 256  # then the run blocks until the client reads
+POLL_SECONDS = 1.0  # interval of heartbeats while the queue is empty
 
 T = TypeVar("T")
 
 
 class MemoryStream(Generic[T]):
+    """A bounded queue of batches between a run and its client."""
+
     def __init__(self) -> None:
         self._queue: asyncio.Queue[list[T] | None] = asyncio.Queue(MAX_QUEUED_BATCHES)
         self._reader_gone = asyncio.Event()
@@ -39,19 +40,19 @@ class MemoryStream(Generic[T]):
         await self._enqueue_batch(batch)
 
     async def send_end(self) -> None:
-        """Say that nothing follows, and wait until all was read, or the reader has left."""
+        """Signal the end, and wait until the client has read everything or disconnected."""
         await self._enqueue_batch(None)
         await self._reader_gone.wait()
 
     def close(self) -> None:
-        """Say that nobody will tell anything any more, whatever became of them."""
+        """End the stream even if `send_end` was never called, for example after a cancellation."""
         self._closed = True
 
     async def receive_batches(self) -> AsyncGenerator[list[T], None]:
-        """Yield what is told, until the end; an empty list is: still here."""
+        """Yield batches until the end; an empty list is a heartbeat."""
         try:
-            while (some := await self._next_batch()) is not None:
-                yield some
+            while (batch := await self._next_batch()) is not None:
+                yield batch
         finally:
             self._disconnect_reader()
 
@@ -68,7 +69,7 @@ class MemoryStream(Generic[T]):
 
     def _disconnect_reader(self) -> None:
         self._reader_gone.set()
-        while not self._queue.empty():  # so that whoever waits to tell goes on
+        while not self._queue.empty():  # unblocks a pending `put`
             self._queue.get_nowait()
 
 
@@ -76,37 +77,33 @@ log = logging.getLogger(__name__)
 
 
 class EphemeralRun(Struct, frozen=True, kw_only=True):
-    """What is put to whom; `chains` are the models that may speak for each participant, `earlier` is what was said before."""
-
     plan: RunPlan
-    question: Told
-    chains: Mapping[str, Sequence[ResolvedModel]]
-    earlier: tuple[Message, ...] = ()
-    attachments: AttachmentsByMessage = {}
+    question: ModelMessage  # file parts first, the text last
+    chains: Mapping[str, Sequence[ResolvedModel]]  # by participant id: its model and fallbacks
+    earlier: tuple[Message, ...] = ()  # messages of the discussion before this run
+    attachments: AttachmentsByMessage = {}  # of the earlier messages
 
 
 def check_files(plan: RunPlan, chains: Mapping[str, Sequence[ResolvedModel]], files: Sequence[File]) -> None:
-    """Refuse files that the model of somebody who is to speak cannot read."""
-    for who in plan.responding_participants if files else ():
-        first = chains[who.id][0]
+    """Raise UsageError if the model of a responder cannot read a file."""
+    for participant in plan.responding_participants if files else ():
+        first = chains[participant.id][0]
         for file in files:
-            reject_unreadable_file(
-                who.name, first.name, first.provider.model_profile(first.model).files, file
-            )
+            reject_unreadable_file(participant.name, first.name, first.provider.model_profile(first.model).files, file)
 
 
 class BudgetGuard(Protocol):
-    """Whoever pays for a sitting."""
+    """Checks the budget of an ephemeral run and records its charges."""
 
     def within_budget(self) -> AbstractAsyncContextManager[None]:
-        """Refuse to begin where nothing is left."""
+        """Raise on entry if the budget is spent."""
         ...
 
     async def record_charges(self, charges: Sequence[Charge]) -> None: ...
 
 
 class EphemeralRuns:
-    """All sittings that go on in this process."""
+    """All ephemeral runs of this process."""
 
     def __init__(self, model_caller: ModelCaller) -> None:
         self._model_caller = model_caller
@@ -121,24 +118,25 @@ class EphemeralRuns:
         budget_guard: BudgetGuard | None = None,
         stop: StopSignal | None = None,
     ) -> AsyncGenerator[list[Event], None]:
-        """Yield the events of a run as they come; an empty list is: still here.
+        """Yield events of a run; an empty list is a heartbeat.
 
-        What ends it early is raised once all is read. What was said until a stop is paid.
+        An error of the run is raised after its last event. Closing the iterator stops the run; text until then is
+        charged.
         """
-        relay, stop = MemoryStream[Event](), stop or StopSignal()
-        task = asyncio.create_task(self._execute_run(ephemeral_run, budget_guard, relay, stop))
+        memory_stream, stop = MemoryStream[Event](), stop or StopSignal()
+        task = asyncio.create_task(self._execute_run(ephemeral_run, budget_guard, memory_stream, stop))
         self._stops_by_task[task] = stop
-        task.add_done_callback(partial(self._on_run_done, relay))
+        task.add_done_callback(partial(self._on_run_done, memory_stream))
         try:
-            async with aclosing(relay.receive_batches()) as told:
-                async for some in told:
-                    yield some
+            async with aclosing(memory_stream.receive_batches()) as batches:
+                async for batch in batches:
+                    yield batch
             await task
         finally:
             stop.request_stop()
 
     async def close(self) -> None:
-        """Stop all of them; what was said is paid, and whoever reads is told."""
+        """Stop all runs. Their charges are recorded and their clients get the end event."""
         await stop_tasks(self._stops_by_task)
 
     async def _execute_run(
@@ -168,4 +166,4 @@ class EphemeralRuns:
         del self._stops_by_task[task]
         memory_stream.close()
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.info("a sitting ended early", exc_info=error)  # whoever reads it is told
+            log.info("ephemeral run failed", exc_info=error)  # `stream` raises it to the client

@@ -1,6 +1,6 @@
-"""One execution of a run, from taking it up to its end.
+"""Run executor: executes one revision of a run, from its lease to its end.
 
-It first raises the run's epoch, so that whoever had the run before can write no more.
+Acquiring the lease raises the epoch of the run. This fences the previous owner, which can write no more events.
 """
 
 import asyncio
@@ -36,16 +36,19 @@ from moot.types.errors import ShuttingDown
 from moot.types.events import Event, Notice, RunEnded, RunStarted, RunStatus
 from moot.types.participants import Participant
 
-MAX_EXECUTIONS = 20
-EARLIER_RUN_SECONDS = 900.0  # whoever calls a tool is not interrupted, and a tool may take minutes
-FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 0.05, 1.0  # seconds
+MAX_EXECUTIONS = 20  # per revision; a run that crashes its worker each time must not restart forever
+EARLIER_RUN_SECONDS = 900.0  # a new message does not interrupt a tool call, which may take minutes
+FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 0.05, 1.0
 TOOL_CLOSE_SECONDS = 10.0
 
 log = logging.getLogger(__name__)
 
 
 class RunExecution:
-    """A revision of a run that this process is executing, and what is wished of it."""
+    """A revision of a run that this process executes, and the commands for it: stop, retry, approve.
+
+    Commands may arrive before the table exists. They are kept and forwarded when it is attached.
+    """
 
     def __init__(self, revision: int = 0) -> None:
         self.stop = StopSignal()
@@ -53,7 +56,7 @@ class RunExecution:
         self.finished = asyncio.Event()
         self.command_lock = asyncio.Lock()
         self._revision = revision
-        self._applied_retries: dict[str, int] = {}  # who tries again already, and since which revision
+        self._applied_retries: dict[str, int] = {}  # by participant: the revision of its last started retry
         self._table: RunTable | None = None
         self._commands = RunCommands(None, ())
 
@@ -70,21 +73,19 @@ class RunExecution:
 
     @property
     def applied_revision(self) -> int:
-        """The last revision of which nothing is left to try again."""
-        again = self._commands.retry
+        """The last revision whose retries have all been started."""
+        retry = self._commands.retry
         return (
-            min([again.revision, *(due - 1 for due in self._pending_retries().values())])
-            if again
-            else self._revision
+            min([retry.revision, *(due - 1 for due in self._pending_retries().values())]) if retry else self._revision
         )
 
     def _pending_retries(self) -> dict[str, int]:
-        """Say who is still to try again, and since which revision."""
-        wished = self._commands.retry.retries if self._commands.retry else {}
+        """Return the participants that still wait for a retry, with the revision that requested it."""
+        requested = self._commands.retry.retries if self._commands.retry else {}
         return {
-            who: revision
-            for who, revision in wished.items()
-            if revision > self._applied_retries.get(who, self._revision)
+            participant: revision
+            for participant, revision in requested.items()
+            if revision > self._applied_retries.get(participant, self._revision)
         }
 
     def _forward_commands(self) -> None:
@@ -96,17 +97,15 @@ class RunExecution:
         self._retry_participants(self._table)
 
     def _retry_participants(self, table: RunTable) -> None:
-        """Let those speak anew who failed in the stage that is going on; the others are due after this run's end."""
-        for who, revision in self._pending_retries().items():
-            if self._commands.retry and table.retry_participant(who, self._commands.retry.plan):
-                self._applied_retries[who] = revision
+        """Retry participants that failed in the current stage. Other retries start a new revision after the end."""
+        for participant, revision in self._pending_retries().items():
+            if self._commands.retry and table.retry_participant(participant, self._commands.retry.plan):
+                self._applied_retries[participant] = revision
 
 
 class FinishedRun(NamedTuple):
-    """A run that came to its end here, with the turns of it."""
-
     lease: RunLease
-    turns: Sequence[Message]
+    turns: Sequence[Message]  # of this revision
 
 
 class RunExecutor:
@@ -136,101 +135,94 @@ class RunExecutor:
         self._closing_tasks: set[asyncio.Task[None]] = set()
 
     async def execute_run(self, run: str, revision: int, execution: RunExecution) -> FinishedRun | None:
-        """Bring a revision of a run to its end; None if it was over already."""
-        claim = await self._acquire_lease(run, revision)
-        if claim is None:
+        """Execute a revision until its end; return None if the revision had already ended."""
+        lease = await self._acquire_lease(run, revision)
+        if lease is None:
             return None
-        if claim.must_wait:
+        if lease.must_wait:
             await self._wait_for_earlier_runs(run, execution.stop)
-        journal = self._event_writer.open_run(claim)
-        record = StoredTranscript(journal, claim, (), (), lambda: self._load_events(claim))
-        told: Sequence[Event] = ()
+        event_buffer = self._event_writer.open_run(lease)
+        transcript = StoredTranscript(event_buffer, lease, (), (), lambda: self._load_events(lease))
+        earlier_events: Sequence[Event] = ()
         try:
-            told = await retry_while_unavailable(lambda: self._load_events(claim)) if claim.seq else ()
-            await journal.append_events([_first_event(claim, told)])
-            record, wishes = await asyncio.gather(
-                retry_while_unavailable(lambda: self._load_transcript(claim, journal, told)),
+            if lease.seq:
+                earlier_events = await retry_while_unavailable(lambda: self._load_events(lease))
+            await event_buffer.append_events([_first_event(lease, earlier_events)])
+            transcript, commands = await asyncio.gather(
+                retry_while_unavailable(lambda: self._load_transcript(lease, event_buffer, earlier_events)),
                 retry_while_unavailable(lambda: self._runs.pending_commands(run)),
             )
-            execution.apply_commands(wishes)
-            status = await self._run_mode(claim, record, execution)
+            execution.apply_commands(commands)
+            status = await self._run_mode(lease, transcript, execution)
         except Exception:
-            # A mistake of ours ends this run with words, not the worker and not in silence.
-            log.exception("a run failed", extra={"run": run})
-            status = await _fail_run(record, "A mistake in Moot itself ended this run.")
-        await journal.end_run(RunEnded(status=status), execution.applied_revision)
-        telemetry.RUNS_ENDED.labels(claim.plan.mode, status).inc()
-        since = max((event.at for event in told if isinstance(event, RunEnded)), default=0.0)
-        return FinishedRun(
-            claim, [m for m in record.messages if m.run == run and m.participant and m.created_at > since]
-        )
+            # A bug ends this run with a notice. It must not end the worker, nor leave clients waiting.
+            log.exception("run failed with an internal error", extra={"run": run})
+            status = await _fail_run(transcript, "A mistake in Moot itself ended this run.")
+        await event_buffer.end_run(RunEnded(status=status), execution.applied_revision)
+        telemetry.RUNS_ENDED.labels(lease.plan.mode, status).inc()
+        since = max((event.at for event in earlier_events if isinstance(event, RunEnded)), default=0.0)
+        turns = [m for m in transcript.messages if m.run == run and m.participant and m.created_at > since]
+        return FinishedRun(lease, turns)
 
     async def _acquire_lease(self, run: str, revision: int) -> RunLease | None:
         try:
-            return await retry_while_unavailable(
-                lambda: self._runs.acquire_lease(run, self._worker, revision)
-            )
-        except ShuttingDown:
+            return await retry_while_unavailable(lambda: self._runs.acquire_lease(run, self._worker, revision))
+        except ShuttingDown:  # this worker was deregistered, so another one executes the run
             await wait_forever()
 
-    async def _run_mode(
-        self, lease: RunLease, transcript: StoredTranscript, execution: RunExecution
-    ) -> RunStatus:
+    async def _run_mode(self, lease: RunLease, transcript: StoredTranscript, execution: RunExecution) -> RunStatus:
         if lease.epoch > MAX_EXECUTIONS * (lease.revision + 1):
-            return await _fail_run(
-                transcript, f"This run was taken up {MAX_EXECUTIONS} times and never finished."
-            )
+            return await _fail_run(transcript, f"This run was restarted {MAX_EXECUTIONS} times and never finished.")
         await self._reference_resolver.resolve_references(lease, transcript, execution.stop)
-        came = await retry_while_unavailable(
+        attachments = await retry_while_unavailable(
             lambda: load_attachments(self._database, lease.tenant, transcript.messages)
         )
-        async with self._open_tool_session(lease, execution) as workshop:
-            status = await self._build_table(lease, transcript, execution, came, workshop).run_mode()
+        async with self._open_tool_session(lease, execution) as tool_session:
+            table = self._build_table(lease, transcript, execution, attachments, tool_session)
+            status = await table.run_mode()
         await transcript.end_open_turns(execution.stop.reason)
         return status
 
     @asynccontextmanager
-    async def _open_tool_session(
-        self, lease: RunLease, execution: RunExecution
-    ) -> AsyncIterator[ToolSession | None]:
+    async def _open_tool_session(self, lease: RunLease, execution: RunExecution) -> AsyncIterator[ToolSession | None]:
         if self._tool_catalog is None or not any(who.tools for who in lease.plan.participants):
             yield None
             return
-        tooling = self._tool_catalog
-        await retry_while_unavailable(lambda: tooling.withdraw_approvals(lease.run))
-        workshop = tooling.open_session(lease, execution.pending_approvals)
+        tool_catalog = self._tool_catalog
+        await retry_while_unavailable(lambda: tool_catalog.withdraw_approvals(lease.run))
+        tool_session = tool_catalog.open_session(lease, execution.pending_approvals)
         try:
-            yield workshop
-        finally:  # and nobody waits for it
-            closing = asyncio.get_running_loop().create_task(workshop.aclose())
+            yield tool_session
+        finally:  # in a task, so that a slow tool server does not delay the end of the run
+            closing = asyncio.get_running_loop().create_task(tool_session.aclose())
             self._closing_tasks.add(closing)
             closing.add_done_callback(self._closing_tasks.discard)
 
     async def wait_for_tool_sessions(self) -> None:
-        """Wait until what runs had opened is closed, which does not take long."""
+        """Wait until the tool sessions of ended runs are closed, with a timeout."""
         if self._closing_tasks:
             await asyncio.wait(self._closing_tasks, timeout=TOOL_CLOSE_SECONDS)
 
     async def _load_transcript(
         self, lease: RunLease, event_buffer: RunEventBuffer, earlier_events: Sequence[Event]
     ) -> StoredTranscript:
-        said = await self._load_messages(lease)
-        spent = (await self._usage_reports.run_spending(lease.run)).cost if earlier_events else 0.0
+        messages = await self._load_messages(lease)
+        spent_usd = (await self._usage_reports.run_spending(lease.run)).cost if earlier_events else 0.0
         return StoredTranscript(
-            event_buffer, lease, said, earlier_events, lambda: self._load_events(lease), spent
+            event_buffer, lease, messages, earlier_events, lambda: self._load_events(lease), spent_usd
         )
 
     async def _load_messages(self, lease: RunLease) -> Sequence[Message]:
-        """Read what the run can know of: all until now or, where an answer is given anew, what was there then."""
-        if (then := lease.plan.again) is None:
+        """Load the messages that the run can see. A regenerated answer sees what the original answer saw."""
+        if (target := lease.plan.again) is None:
             return await self._discussions.list_messages(lease.discussion, max_position=lease.place)
         before = await self._discussions.list_messages(
-            lease.discussion, before=then.number, visible_until=then.upto
+            lease.discussion, before=target.number, visible_until=target.upto
         )
         return (*before, *await self._discussions.run_messages(lease.run))
 
     async def _load_events(self, lease: RunLease) -> list[Event]:
-        """Read all that was told of a run until now."""
+        """Load all events of the run, including those of earlier executions."""
         await self._event_writer.flush_events()
         events: list[Event] = []
         while page := await self._events.read_events(lease.run, events[-1].seq if events else 0):
@@ -248,7 +240,7 @@ class RunExecutor:
         async def resolve_model(participant: Participant) -> Sequence[ResolvedModel]:
             return await retry_while_unavailable(lambda: self._resolve_model(lease.tenant, participant.model))
 
-        scene = RunContext(
+        run_context = RunContext(
             run=lease.run,
             discussion=lease.discussion,
             plan=lease.plan,
@@ -256,7 +248,7 @@ class RunExecutor:
             attachments=attachments,
         )
         table = RunTable(
-            scene,
+            run_context,
             transcript,
             resolve_model,
             self._model_caller,
@@ -268,11 +260,11 @@ class RunExecutor:
         return table
 
     async def _wait_for_earlier_runs(self, run: str, stop: StopSignal) -> None:
-        """Let what was interrupted come to its end first, so that this run sees what was said."""
+        """Poll until earlier runs of the discussion have ended, so that this run sees their messages."""
         until, pause = asyncio.get_running_loop().time() + EARLIER_RUN_SECONDS, FIRST_POLL_SECONDS
         while await retry_while_unavailable(lambda: self._runs.has_earlier_live_run(run)):
             if asyncio.get_running_loop().time() > until:
-                log.warning("an earlier run does not end; going on without it", extra={"run": run})
+                log.warning("timed out waiting for an earlier run; continuing without it", extra={"run": run})
                 return
             if await stop.sleep_unless_stopped(pause):
                 return
@@ -280,9 +272,9 @@ class RunExecutor:
 
 
 async def wait_forever() -> NoReturn:
-    """Wait for the end of this process: others have the run then, and DBOS must not hear that it is over."""
+    """Block until the process exits, so that DBOS leaves the workflow pending for another worker."""
     await asyncio.Event().wait()
-    raise AssertionError("nobody sets it")
+    raise AssertionError("unreachable")
 
 
 async def _fail_run(transcript: StoredTranscript, words: str) -> RunStatus:
@@ -295,7 +287,5 @@ def _first_event(lease: RunLease, earlier_events: Sequence[Event]) -> Event:
     if lease.seq == 0:
         return RunStarted(participants=lease.plan.participants)
     if earlier_events and isinstance(earlier_events[-1], RunEnded):
-        return Notice(kind="retried", message="What failed is tried again; what was answered stays.")
-    return Notice(
-        kind="resumed", message="The run was cut off here and went on; unfinished answers began anew."
-    )
+        return Notice(kind="retried", message="Retrying failed participants. Existing answers are kept.")
+    return Notice(kind="resumed", message="The run was interrupted and resumed. Unfinished answers start over.")

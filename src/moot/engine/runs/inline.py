@@ -1,4 +1,4 @@
-"""Executes a run in this process, without a database."""
+"""Executes a run in this process without a database. Nothing is stored, and a crash loses it."""
 
 import asyncio
 import time
@@ -23,20 +23,22 @@ from moot.types.model_info import ModelLimits
 from moot.types.modes import WINDOWED_MODES
 from moot.types.participants import Participant
 from moot.types.primitives import new_id
-from moot.types.requests import ModelMessage as Told
+from moot.types.requests import ModelMessage
 from moot.types.run_plan import RunPlan
 
-EventReader = Callable[[list[Event]], Awaitable[None] | None]  # one that says when it has read is waited for
+EventReader = Callable[[list[Event]], Awaitable[None] | None]  # an awaitable applies backpressure
 
 
 class RunLog:
+    """Passes the numbered events of one run to a callback."""
+
     def __init__(self, reader: EventReader) -> None:
         self.run = new_id("run")
         self._reader = reader
         self._seq = 0
 
     async def append_events(self, events: list[Event]) -> None:
-        """Stamp events with the run, their number and the time, and hand them to the reader."""
+        """Add the run id, sequence number and time to each event, and call the reader."""
         now = time.time()
         stamped: list[Event] = []
         for event in events:
@@ -46,17 +48,17 @@ class RunLog:
             await reading
 
 
-NO_TOOLS_NOTICE = "Nothing of this is kept, so no tools are called; without theirs answers: {}."
+NO_TOOLS_NOTICE = "Tools are not available in a run that is not stored. Answering without tools: {}."
 
 RecordCharges = Callable[[Sequence[Charge]], Awaitable[None]]
 
 
 async def ignore_charges(charges: Sequence[Charge]) -> None:
-    """Nobody keeps an account of it."""
+    """Default for a run without a budget."""
 
 
 class MemoryTranscript:
-    """A transcript that lives as long as the run."""
+    """A `RunTranscript` in memory."""
 
     def __init__(self, log: RunLog, messages: Sequence[Message], record_charges: RecordCharges) -> None:
         self.messages: list[Message] = list(messages)
@@ -65,8 +67,8 @@ class MemoryTranscript:
         self._log = log
         self._record_charges = record_charges
 
-    def has_open_turn(self, turn_key: TurnKey) -> bool:  # noqa: ARG002 - a Transcript
-        """Nobody has seen anything of a turn that is to begin."""
+    def has_open_turn(self, turn_key: TurnKey) -> bool:  # noqa: ARG002 - protocol method
+        """Always false: without recovery, no turn has events before it starts."""
         return False
 
     async def append_events(self, events: list[Event]) -> None:
@@ -77,7 +79,7 @@ class MemoryTranscript:
         event: Event,
         message: Message | None = None,
         *,
-        lanes: Sequence[Lane] = (),  # noqa: ARG002 - nobody asks for them here
+        lanes: Sequence[Lane] = (),  # noqa: ARG002 - lanes are not stored here
         charges: Sequence[Charge] = (),
     ) -> int:
         self.spent_usd += sum(charge.cost or 0.0 for charge in charges)
@@ -91,12 +93,12 @@ class MemoryTranscript:
         return len(self.messages)
 
     def discard_failed_turns(self, participant: str) -> None:
-        """Nobody tries again here: a run is over when it has ended."""
+        """No-op: a run that is not stored cannot be retried."""
 
 
 async def run_inline(
     plan: RunPlan,
-    question: Told,
+    question: ModelMessage,
     chains: Mapping[str, Sequence[ResolvedModel]],
     log: RunLog,
     model_caller: ModelCaller,
@@ -107,13 +109,14 @@ async def run_inline(
     record_charges: RecordCharges = ignore_charges,
     tool_session: ToolSession | None = None,
 ) -> RunEnded:
-    """Put one question, its material before its words, to the table; `chains` are the models that may speak for each participant.
+    """Execute a run that answers `question`, whose last part is the text, after its files.
 
-    `earlier` is what was said before in other runs, and `attached` what came with that.
+    `chains` has the model and fallbacks of each participant, by id. `earlier` are messages of earlier runs, and
+    `attachments` their files. Events go to `log`; errors of a participant are events, not exceptions.
     """
-    *material, words = question.parts
-    content = words.text if isinstance(words, Text) else ""
-    asked = Message(
+    *files, last = question.parts
+    content = last.text if isinstance(last, Text) else ""
+    message = Message(
         id=new_id("msg"),
         discussion="",
         run=log.run,
@@ -124,15 +127,15 @@ async def run_inline(
     )
     if plan.mode in WINDOWED_MODES:
         plan = replace(plan, measures=await asyncio.to_thread(_limits_by_model, plan, chains))
-    enclosed = {**(attachments or {}), asked.id: tuple(map(Attachment, material))}
-    scene = RunContext(run=log.run, discussion="", plan=plan, attachments=enclosed)
+    all_attachments = {**(attachments or {}), message.id: tuple(map(Attachment, files))}
+    run_context = RunContext(run=log.run, discussion="", plan=plan, attachments=all_attachments)
 
     async def resolve_model(participant: Participant) -> Sequence[ResolvedModel]:
         return chains[participant.id]
 
     table = RunTable(
-        scene,
-        MemoryTranscript(log, [*earlier, asked], record_charges),
+        run_context,
+        MemoryTranscript(log, [*earlier, message], record_charges),
         resolve_model,
         model_caller,
         stop,
@@ -148,13 +151,15 @@ async def run_inline(
 
 
 def _limits_by_model(plan: RunPlan, chains: Mapping[str, Sequence[ResolvedModel]]) -> dict[str, ModelLimits]:
-    """Say how much each model can hold; nobody has counted here."""
+    """Return the context limits of each model, with the default token rate, as none is stored."""
     return {
-        who.model: combine_model_limits([one.provider.model_profile(one.model) for one in chains[who.id]])
-        for who in plan.participants
+        participant.model: combine_model_limits(
+            [one.provider.model_profile(one.model) for one in chains[participant.id]]
+        )
+        for participant in plan.participants
     }
 
 
-async def run_step_directly(name: str, body: Callable[[], Coroutine[None, None, S]]) -> S:  # noqa: ARG001 - a Step
-    """A step that nobody will replay."""
+async def run_step_directly(name: str, body: Callable[[], Coroutine[None, None, S]]) -> S:  # noqa: ARG001 - a DurableStep
+    """Run a step without recording it."""
     return await body()

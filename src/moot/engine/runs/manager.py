@@ -1,4 +1,7 @@
-"""Durable runs: the executor behind `moot serve`. DBOS replays a run's finished steps; what was said is in our log."""
+"""Run manager of `moot serve`: starts, recovers and stops durable runs.
+
+After a crash, DBOS replays the finished steps of a run. Their messages and events are in Moot's own tables.
+"""
 
 import asyncio
 import logging
@@ -21,7 +24,7 @@ from moot.store.runs.runs import RunLease, Runs
 from moot.types.discussions import Message
 from moot.types.errors import DatabaseUnavailable
 
-SHUTDOWN_SECONDS = 1.0
+SHUTDOWN_SECONDS = 1.0  # for pending tasks, before they are cancelled
 
 OnRunEnded = Callable[[RunLease, Sequence[Message]], Coroutine[None, None, None]]
 log = logging.getLogger(__name__)
@@ -39,7 +42,7 @@ class RunManager:
         reference_resolver: ReferenceResolver,
         tool_catalog: ToolCatalog | None = None,
     ) -> None:
-        """`ended` hears of every run that ended here, with the turns of it, after its readers did."""
+        """`on_run_ended` is called with each run that ended here and its turns, after the end event is committed."""
         self.executions: dict[str, RunExecution] = {}
         self._database = database
         self._worker = worker
@@ -60,17 +63,20 @@ class RunManager:
         self._backend: asyncio.Future[DbosBackend] = asyncio.get_running_loop().create_future()
 
     async def launch(self) -> None:
-        """Open the books, and take up again what this worker left. It takes its time, so nobody waits for it."""
+        """Start DBOS and recover the runs of this worker. It is slow, so runs that start meanwhile wait for it."""
         self._backend.set_result(await dbos.launch_dbos(self._database, self._worker, self._execute_run))
         await self._start_pending_runs(self._worker)
 
     async def take_over(self, worker: str) -> None:
-        """Take up the runs that a dead worker left; raise StoreUnavailable if it has to be tried again."""
+        """Execute the runs of a dead worker here. Idempotent; retry it after DatabaseUnavailable."""
         await (await asyncio.shield(self._backend)).recover_worker(worker)
         await self._start_pending_runs(worker)
 
     async def poll_unstarted_runs(self, seconds: float) -> None:
-        """Look now and then for runs of ours that nobody started: we may have been told that they were not stored."""
+        """Start stored runs of this worker that were never started.
+
+        Such runs exist if the connection broke during a commit: the client got an error, but the row was stored.
+        """
         while True:
             await asyncio.sleep(seconds)
             await self._start_pending_runs(self._worker)
@@ -78,9 +84,9 @@ class RunManager:
     async def poll_unregistered_workers(
         self, seconds: float, mark_worker_left: Callable[[str], Awaitable[None]]
     ) -> None:
-        """Look now and then for runs of workers that nobody knows, and let them be taken over.
+        """Register workers that own runs but have no row, as left, so that a live worker takes over.
 
-        A worker that was taken over may, before it finds out, take a run up again that others were to have.
+        Covers a race: a fenced worker may restart a run before it notices that it was fenced.
         """
         await asyncio.shield(self._backend)
         while True:
@@ -89,23 +95,26 @@ class RunManager:
                 for worker in await dbos.unregistered_workers(self._database):
                     await mark_worker_left(worker)
             except DatabaseUnavailable as error:
-                log.warning("the database is away; nobody is looked for", extra={"reason": str(error)})
+                log.warning(
+                    "database unavailable; skipping the scan for unregistered workers",
+                    extra={"reason": str(error)},
+                )
 
     async def _start_pending_runs(self, worker: str) -> None:
-        """Start what a worker had taken in, but had not even begun; what it had begun is not started twice.
+        """Start runs that a worker stored but did not start; a run with a workflow is not started twice.
 
-        When this returns, DBOS has all of it in our name: nobody needs to remember that worker any more.
+        When this returns, DBOS has all these runs under the id of this worker, so the old worker can be deregistered.
         """
         for run, revision in await retry_while_unavailable(lambda: self._runs.list_worker_runs(worker)):
             if run not in self.executions:
                 await self._start_workflow(run, revision)
 
     def stop_accepting_runs(self) -> None:
-        """Let what was not begun wait until this process has ended; others will begin it."""
+        """Keep new runs pending, so that another worker starts them after this process exits."""
         self._is_draining = True
 
     async def close(self) -> None:
-        """Close the books, once nothing goes on here, nothing begins and nobody takes anything up."""
+        """Shut down DBOS. Call it after all runs, takeovers and polls have ended."""
         if self._tasks and self._backend.done():
             await asyncio.wait(self._tasks, timeout=SHUTDOWN_SECONDS)
         for task in self._tasks:
@@ -115,30 +124,28 @@ class RunManager:
             await self._backend.result().close()
 
     def start_run(self, run: str, revision: int = 0) -> None:
-        """Execute a run, unless somebody does already; it is in the database, so nobody needs to wait."""
+        """Start a run in a background task. The run is stored, so a failure here only delays it. Idempotent."""
         self._spawn_task(self._start_workflow(run, revision))
 
     async def _start_workflow(self, run: str, revision: int) -> None:
-        opened = await asyncio.shield(self._backend)
-        await retry_while_unavailable(lambda: opened.start_workflow(run, revision))
+        backend = await asyncio.shield(self._backend)
+        await retry_while_unavailable(lambda: backend.start_workflow(run, revision))
 
     async def _run_step(self, name: str, body: Callable[[], Coroutine[None, None, S]]) -> S:
         return await self._backend.result().run_step(name, body)
 
     def on_command(self, run: str) -> None:
-        """Hear that something is wished of a run."""
+        """Handle a database notification that a run has new commands."""
         if run in self.executions:
             self._spawn_task(self._apply_commands(run))
 
     async def _apply_commands(self, run: str) -> None:
         if execution := self.executions.get(run):
-            async with execution.command_lock:  # so that nothing is heard in the wrong order
-                execution.apply_commands(
-                    await retry_while_unavailable(lambda: self._runs.pending_commands(run))
-                )
+            async with execution.command_lock:  # an older query must not overwrite newer commands
+                execution.apply_commands(await retry_while_unavailable(lambda: self._runs.pending_commands(run)))
 
     async def _execute_run(self, run: str, revision: int) -> None:
-        while earlier := self.executions.get(run):  # of an earlier revision
+        while earlier := self.executions.get(run):  # the previous revision is still running
             await earlier.finished.wait()
         if self._is_draining:
             await wait_forever()
@@ -155,13 +162,13 @@ class RunManager:
         self._spawn_task(self._start_next_revision(run))
 
     async def _start_next_revision(self, run: str) -> None:
-        """Take a run up again of which something is to be tried again, and nobody came to it before its end."""
+        """Start the revision of a retry that arrived too late for the execution that just ended."""
         revision = await retry_while_unavailable(lambda: self._runs.waiting_revision(run, self._worker))
         if revision is not None:
             await self._start_workflow(run, revision)
 
     def _spawn_task(self, work: Coroutine[None, None, None]) -> None:
-        # In a context of its own: begun in that of a workflow, DBOS would take it for a part of that.
+        # A new context: with the context of a workflow, DBOS would treat the task as a part of it.
         task = asyncio.get_running_loop().create_task(work, context=Context())
         self._tasks.add(task)
         task.add_done_callback(self._on_task_done)
@@ -169,4 +176,4 @@ class RunManager:
     def _on_task_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("what was to be done for a run failed", exc_info=error)
+            log.error("background task of a run failed", exc_info=error)

@@ -1,6 +1,6 @@
-"""What a crash left of a turn: words that readers have seen, of a turn that had no end.
+"""Recovery of turns that were streaming when the process died, rebuilt from the event log.
 
-Most such turns are spoken anew. Where the run is to end instead, they end with the words that were seen.
+Most of these turns are retried. If the run ends instead, they end with the text that clients already received.
 """
 
 from collections import defaultdict
@@ -38,13 +38,18 @@ from moot.types.tools import ToolUse
 
 
 class InterruptedTurn(Struct, frozen=True):
+    """A turn with a start event and no end event, and the answer that clients have received of it."""
+
     turn_key: TurnKey
     model: str
     answer: Answer = Answer()
 
     def turn_end_event(self, reason: StopReason | None) -> TurnEnded:
-        """End the turn with what was seen of it; without a reason nobody wanted it to end."""
-        heard = (self.answer.script or self.answer.text) + self.answer.thoughts
+        """Build an end event with the received text. `reason` is None after a crash, without a stop request.
+
+        The usage is an estimate of the output only, and the cost is unknown.
+        """
+        received = (self.answer.script or self.answer.text) + self.answer.thoughts
         cut: TurnStatus = "partial" if self.answer.text or self.answer.script else "failed"
         return TurnEnded(
             participant=self.turn_key.participant,
@@ -53,13 +58,13 @@ class InterruptedTurn(Struct, frozen=True):
             status=STATUS_BY_STOP_REASON[reason] if reason else cut,
             message=self.answer,
             model=self.model,
-            usage=estimate_usage(ModelRequest(model=self.model, messages=()), len(heard)),
+            usage=estimate_usage(ModelRequest(model=self.model, messages=()), len(received)),
             cost=None,
         )
 
 
 def find_interrupted_turns(events: Iterable[Event]) -> dict[TurnKey, InterruptedTurn]:
-    """Find the turns of a log that began and did not end."""
+    """Return turns that started and did not end. A second start event of a turn discards the text before it."""
     models: dict[TurnKey, str] = {}
     lines: defaultdict[TurnKey, list[str | Action]] = defaultdict(list)
     thoughts: defaultdict[TurnKey, list[str]] = defaultdict(list)
@@ -76,9 +81,7 @@ def find_interrupted_turns(events: Iterable[Event]) -> dict[TurnKey, Interrupted
             case ThoughtDelta(text=text):
                 thoughts[event.turn_key].append(text)
             case ToolCalled(call_id=id):
-                calls[event.turn_key][id] = _interrupted_tool_use(
-                    event, len(_join_speech(lines[event.turn_key]))
-                )
+                calls[event.turn_key][id] = _interrupted_tool_use(event, len(_join_speech(lines[event.turn_key])))
             case ToolReturned(call_id=id) if id in calls[event.turn_key]:
                 calls[event.turn_key][id] = replace(
                     calls[event.turn_key][id],
@@ -93,19 +96,14 @@ def find_interrupted_turns(events: Iterable[Event]) -> dict[TurnKey, Interrupted
             case _:
                 pass
     return {
-        at: InterruptedTurn(
-            at, model, _build_answer(lines[at], "".join(thoughts[at]), tuple(calls[at].values()))
-        )
+        at: InterruptedTurn(at, model, _build_answer(lines[at], "".join(thoughts[at]), tuple(calls[at].values())))
         for at, model in models.items()
     }
 
 
 def _build_answer(lines: list[str | Action], thoughts: str, tools: tuple[ToolUse, ...]) -> Answer:
-    """Put together what was said and, where something was done as well, the script of both."""
     acted = any(not isinstance(line, str) for line in lines)
-    return Answer(
-        _join_speech(lines), thoughts, script=encode_lesson_items(lines) if acted else "", tools=tools
-    )
+    return Answer(_join_speech(lines), thoughts, script=encode_lesson_items(lines) if acted else "", tools=tools)
 
 
 def _join_speech(lines: list[str | Action]) -> str:
@@ -125,16 +123,19 @@ def _interrupted_tool_use(call: ToolCalled, text_length: int) -> ToolUse:
 
 
 def interrupted_message(lease: RunLease, turn_end: TurnEnded) -> Message:
-    made = turn_message(RunContext(run=lease.run, discussion=lease.discussion, plan=lease.plan), turn_end)
+    message = turn_message(RunContext(run=lease.run, discussion=lease.discussion, plan=lease.plan), turn_end)
     if turn_end.stage in LANE_STAGES:
-        return replace(made, thread=turn_end.participant)
-    return replace(made, role="synthesis") if turn_end.stage == "synthesis" else made
+        return replace(message, thread=turn_end.participant)
+    return replace(message, role="synthesis") if turn_end.stage == "synthesis" else message
 
 
 def interrupted_lanes(turn_end: TurnEnded) -> list[Lane]:
-    """Say how far a lane has come whose turn was cut off."""
     if turn_end.stage not in LANE_STAGES:
         return []
     return [
-        Lane(participant=turn_end.participant, status="error", error="It was cut off before it had answered.")
+        Lane(
+            participant=turn_end.participant,
+            status="error",
+            error="It was interrupted before it had answered.",
+        )
     ]

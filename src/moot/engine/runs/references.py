@@ -1,4 +1,7 @@
-"""References to other discussions: what they came to is found out before anybody is asked, once, and never fatal."""
+"""References to other discussions (`@"title"` in a message), resolved to summaries before the first turn.
+
+A summary is stored and reused until its discussion changes. A failure is a notice, never an error of the run.
+"""
 
 import asyncio
 import time
@@ -41,15 +44,15 @@ from moot.types.events import Notice, Recapped
 from moot.types.knowledge import DiscussionSummary
 from moot.types.primitives import new_id
 
-SUMMARY_SECONDS = 60.0  # that everybody waits for a recap at most
-POLL_SECONDS = 0.2  # at whether another run has made it
+SUMMARY_SECONDS = 60.0  # timeout of a summary, because all participants wait for it
+POLL_SECONDS = 0.2  # while another run creates the same summary
 
 
 class DiscussionReference(Struct, frozen=True, kw_only=True):
     """A title in a message of a run."""
 
     lease: RunLease
-    message: str
+    message: str  # id
     title: str
 
     @property
@@ -58,13 +61,11 @@ class DiscussionReference(Struct, frozen=True, kw_only=True):
 
     @property
     def payer(self) -> Payer:
-        claim = self.lease
-        return Payer(tenant=claim.tenant, account=claim.account, discussion=claim.discussion, run=claim.run)
+        lease = self.lease
+        return Payer(tenant=lease.tenant, account=lease.account, discussion=lease.discussion, run=lease.run)
 
 
 class ReferenceResolver:
-    """`chains` finds who is asked for a tenant's model."""
-
     def __init__(
         self, database: Database, resolve_model: ResolveModel, model_caller: ModelCaller, budgets: Budgets
     ) -> None:
@@ -75,46 +76,45 @@ class ReferenceResolver:
         self._budgets = budgets
         self._summary_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def resolve_references(
-        self, lease: RunLease, run_transcript: RunTranscript, stop: StopSignal
-    ) -> None:
-        """See to it that there is a recap of everything that the message of a run refers to."""
-        asked = [m for m in run_transcript.messages if m.run == lease.run and _can_contain_references(m)]
-        for message in asked:
+    async def resolve_references(self, lease: RunLease, run_transcript: RunTranscript, stop: StopSignal) -> None:
+        """Create the missing summaries, concurrently. After a crash, finished references are skipped."""
+        messages = [m for m in run_transcript.messages if m.run == lease.run and _can_contain_references(m)]
+        for message in messages:
             titles = find_references(message.content)
-            wanted = [DiscussionReference(lease=lease, message=message.id, title=one) for one in titles]
-            done = {found.basis for found in run_transcript.analysis_results}
-            new = [one for one in wanted[:MAX_REFERENCES] if one.cache_key not in done]
-            async with asyncio.TaskGroup() as beside:
+            references = [DiscussionReference(lease=lease, message=message.id, title=one) for one in titles]
+            done = {result.basis for result in run_transcript.analysis_results}
+            new = [one for one in references[:MAX_REFERENCES] if one.cache_key not in done]
+            async with asyncio.TaskGroup() as group:
                 for one in new:
-                    beside.create_task(self._resolve_reference(one, run_transcript, stop))
+                    group.create_task(self._resolve_reference(one, run_transcript, stop))
             if len(titles) > MAX_REFERENCES:
-                words = f"A message brings at most {MAX_REFERENCES} other discussions: {', '.join(titles[MAX_REFERENCES:])} are not read."
-                await run_transcript.append_events([Notice(kind="missing", message=words)])
+                skipped = ", ".join(titles[MAX_REFERENCES:])
+                text = f"A message can refer to at most {MAX_REFERENCES} discussions. Not read: {skipped}."
+                await run_transcript.append_events([Notice(kind="missing", message=text)])
 
     async def _resolve_reference(
         self, reference: DiscussionReference, run_transcript: RunTranscript, stop: StopSignal
     ) -> None:
         try:
-            about = await retry_while_unavailable(lambda: self._find_discussion(reference))
-            turn = self._summary_locks.setdefault(about, asyncio.Lock())
-            while turn.locked():
+            discussion_id = await retry_while_unavailable(lambda: self._find_discussion(reference))
+            lock = self._summary_locks.setdefault(discussion_id, asyncio.Lock())
+            while lock.locked():  # poll, because waiting for the lock ignores a stop
                 if await stop.sleep_unless_stopped(POLL_SECONDS):
                     return
-            async with turn:  # two runs that want the same have it made once
-                await self._ensure_summary(reference, about, run_transcript, stop)
-        except UsageError as error:  # such as a title that is not there, a missing key, or an empty purse
+            async with lock:  # two runs that refer to the same discussion create one summary
+                await self._ensure_summary(reference, discussion_id, run_transcript, stop)
+        except UsageError as error:  # such as an unknown title, a missing key, or a spent budget
             await run_transcript.append_events([Notice(kind="missing", message=str(error))])
 
     async def _find_discussion(self, reference: DiscussionReference) -> str:
-        """Find the discussion that is meant: the newest of this title, and not the one that refers to it."""
-        claim, title = reference.lease, normalize_title(reference.title)
-        found = await self._summaries.find_by_title(claim.tenant, lambda one: normalize_title(one) == title)
-        others = [id for id in found if id != claim.discussion]
+        """Return the newest other discussion with the title. Raises NotFound."""
+        lease, title = reference.lease, normalize_title(reference.title)
+        found = await self._summaries.find_by_title(lease.tenant, lambda one: normalize_title(one) == title)
+        others = [id for id in found if id != lease.discussion]
         if others:
             return others[0]
-        which = "is this discussion itself" if found else "is the title of no discussion"
-        raise NotFound(f'@"{reference.title}" {which}: the words stay as they are.')
+        problem = "is this discussion itself" if found else "is not the title of a discussion"
+        raise NotFound(f'@"{reference.title}" {problem}. It is sent as plain text.')
 
     async def _ensure_summary(
         self,
@@ -123,31 +123,29 @@ class ReferenceResolver:
         run_transcript: RunTranscript,
         stop: StopSignal,
     ) -> None:
-        now = await retry_while_unavailable(lambda: self._summaries.count_public_messages(discussion_id))
+        message_count = await retry_while_unavailable(lambda: self._summaries.count_public_messages(discussion_id))
         known = await retry_while_unavailable(
             lambda: self._summaries.newest_summary(reference.lease.tenant, discussion_id)
         )
-        if known is not None and known.is_up_to_date(now):
+        if known is not None and known.is_up_to_date(message_count):
             await run_transcript.commit_event(_reference_event(reference, known))
             return
         if (account := reference.lease.account) is not None:
             await retry_while_unavailable(lambda: self._budgets.reject_if_spent(account))
-        words = f'Reading "{reference.title}", which the message refers to.'
-        await run_transcript.append_events([Notice(kind="recap", message=words)])
-        said = await retry_while_unavailable(
+        text = f'Reading "{reference.title}", which the message refers to.'
+        await run_transcript.append_events([Notice(kind="recap", message=text)])
+        messages = await retry_while_unavailable(
             lambda: self._discussions.list_messages(discussion_id, include_hidden=False)
         )
-        heard = [one for one in said if one.audience is None]
-        answer = await self._request_summary(reference.lease, heard, stop)
+        public = [one for one in messages if one.audience is None]
+        answer = await self._request_summary(reference.lease, public, stop)
         charge = Charge(purpose="recap", model=answer.model, usage=answer.usage, cost=answer.cost)
         if answer.value is None:
-            why = answer.fault.message if answer.fault else "It was stopped, or took too long."
-            words = f'There is no summary of "{reference.title}". {why}'
-            await run_transcript.commit_event(
-                Notice(kind="missing", message=words, charge=charge), charges=[charge]
-            )
+            reason = answer.fault.message if answer.fault else "It was stopped, or took too long."
+            text = f'There is no summary of "{reference.title}". {reason}'
+            await run_transcript.commit_event(Notice(kind="missing", message=text, charge=charge), charges=[charge])
             return
-        new = _new_summary(discussion_id, answer, answer.value, now)
+        new = _new_summary(discussion_id, answer, answer.value, message_count)
         await retry_while_unavailable(lambda: self._summaries.save_summary(reference.payer, new, charge))
         await run_transcript.commit_event(_reference_event(reference, new, answer), charges=[charge])
 
@@ -157,24 +155,24 @@ class ReferenceResolver:
         model = lease.plan.clerk or lease.plan.participants[0].model
         chain = await retry_while_unavailable(lambda: self._resolve_model(lease.tenant, model))
         material = transcript_material(messages, await asyncio.to_thread(max_prompt_chars, chain))
-        patience = StopSignal(stop)
-        late = asyncio.get_running_loop().call_later(SUMMARY_SECONDS, patience.request_stop, "late")
+        call_stop = StopSignal(stop)
+        timer = asyncio.get_running_loop().call_later(SUMMARY_SECONDS, call_stop.request_stop, "late")
         try:
             return await structured_completion(
                 self._model_caller,
                 chain,
                 reference_summary_request(material.text),
                 SummaryPoints,
-                stop=patience,
+                stop=call_stop,
             )
         finally:
-            late.cancel()
+            timer.cancel()
 
 
 async def load_attachments(
     database: Database, tenant: str, messages: Sequence[Message], *, only_text: bool = False
 ) -> AttachmentsByMessage:
-    """Load all that is handed on with messages: recaps of what they refer to, and the files that came with them."""
+    """Load reference summaries and attached files by message id. `only_text` as in `load_attached_files`."""
     recaps = await load_reference_summaries(database, tenant, messages)
     files = await load_attached_files(Files(database), tenant, messages, only_text=only_text)
     return {id: (*recaps.get(id, ()), *files.get(id, ())) for id in {**recaps, **files}}
@@ -183,26 +181,16 @@ async def load_attachments(
 async def load_reference_summaries(
     database: Database, tenant: str, messages: Sequence[Message]
 ) -> AttachmentsByMessage:
-    """Load the recaps that were handed on with messages, by the message that refers to them."""
-    runs = {
-        one.run
-        for one in messages
-        if one.run and _can_contain_references(one) and find_references(one.content)
-    }
+    """Load the summaries that earlier prompts contained, by id of the referring message."""
+    runs = {one.run for one in messages if one.run and _can_contain_references(one) and find_references(one.content)}
     if not runs:
         return {}
-    found = [
-        one for one in await load_results_and_notices(database, runs, Recapped) if isinstance(one, Recapped)
-    ]
+    found = [one for one in await load_results_and_notices(database, runs, Recapped) if isinstance(one, Recapped)]
     recaps = await DiscussionSummaries(database).summaries_by_ids(tenant, [one.recap for one in found])
-    known = {
-        (one.message, normalize_title(one.title)): recaps[one.recap] for one in found if one.recap in recaps
-    }
+    known = {(one.message, normalize_title(one.title)): recaps[one.recap] for one in found if one.recap in recaps}
     return {
         one.id: tuple(
-            Attachment(
-                reference_summary_part(title, known[one.id, normalize_title(title)].points), "recap", title
-            )
+            Attachment(reference_summary_part(title, known[one.id, normalize_title(title)].points), "recap", title)
             for title in find_references(one.content)
             if (one.id, normalize_title(title)) in known
         )

@@ -1,4 +1,4 @@
-"""Several who speak at once: whom the others wait for, and who may try again while they do."""
+"""Barrier of a stage with concurrent turns: quorum, deadline, and retries while other turns run."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator
@@ -8,7 +8,7 @@ from moot.types.events import ANSWERED_STATUSES, TurnStatus
 
 
 class QuorumBarrier:
-    """`late` is called with those whom nobody waits for any more: enough have answered, or the time is over."""
+    """`on_late` is called with the unfinished participants at the quorum or the deadline. None waits for all."""
 
     def __init__(
         self, participants: Collection[str], quorum: int | None, on_late: Callable[[Collection[str]], None]
@@ -17,36 +17,34 @@ class QuorumBarrier:
         self._answered: set[str] = set()
         self._quorum = quorum
         self._on_late = on_late
-        self._retry_waiters: dict[str, asyncio.Future[bool]] = {}  # who waits to hear whether to try again
+        self._retry_waiters: dict[str, asyncio.Future[bool]] = {}  # failed participants that can be retried
 
     @contextmanager
     def with_deadline(self, seconds: float | None) -> Iterator[None]:
-        """Wait for nobody longer than this."""
         if seconds is None:
             yield
             return
-        timer = asyncio.get_running_loop().call_later(
-            seconds, lambda: self._on_late(frozenset(self._unfinished))
-        )
+        timer = asyncio.get_running_loop().call_later(seconds, lambda: self._on_late(frozenset(self._unfinished)))
         try:
             yield
         finally:
             timer.cancel()
 
     def record_turn_end(self, participant: str, status: TurnStatus) -> None:
+        """Idempotent. After the last turn, no failed participant can be retried in this stage."""
         self._unfinished.discard(participant)
         if status in ANSWERED_STATUSES:
             self._answered.add(participant)
         if not self._unfinished:
             for waiting in self._retry_waiters.values():
-                if not waiting.done():  # and not cancelled
+                if not waiting.done():  # a cancelled future is done
                     waiting.set_result(False)
             self._retry_waiters.clear()
         elif self._quorum is not None and len(self._answered) >= self._quorum:
             self._on_late(frozenset(self._unfinished))
 
     async def wait_for_retry(self, participant: str) -> bool:
-        """Wait, as long as others speak, for the wish that this one tries again."""
+        """Wait for a retry command while other turns run; return False when the last one ends."""
         if not self._unfinished:
             return False
         waiting: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
@@ -60,6 +58,6 @@ class QuorumBarrier:
         return participant in self._retry_waiters
 
     def retry_participant(self, participant: str) -> None:
-        """Let somebody who failed, and waits, speak once more."""
+        """Resume a participant for which `can_retry` is true."""
         self._unfinished.add(participant)
         self._retry_waiters.pop(participant).set_result(True)

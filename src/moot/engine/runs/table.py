@@ -1,4 +1,7 @@
-"""The table that modes run on: whatever is done at it is a named step, and no step is done twice."""
+"""The `Table` of a run: executes turns, analyses and notices as durable steps.
+
+Each step has a unique name, and a replay after a crash returns its stored result. So a step runs at most once.
+"""
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Sequence
@@ -41,13 +44,13 @@ S = TypeVar("S", bound=str)
 
 
 class DurableStep(Protocol):
-    """Does a part of a run once, by its name; what comes of it is text, which is kept."""
+    """Runs a step once per name and stores its result, a string."""
 
     async def __call__(self, name: str, body: Callable[[], Coroutine[None, None, S]]) -> S: ...
 
 
 class RunStopped(Exception):
-    """The whole run is to end."""
+    """Unwinds the mode after a stop request."""
 
 
 class RunTable:
@@ -63,17 +66,13 @@ class RunTable:
     ) -> None:
         self.revision = run_context.revision
         self.run = run_context.run
-        self._turn_runner = TurnRunner(
-            run_context, transcript, resolve_model, model_caller, stop, tool_session
-        )
+        self._turn_runner = TurnRunner(run_context, transcript, resolve_model, model_caller, stop, tool_session)
         self._analysis_runner = AnalysisRunner(run_context.run, transcript, resolve_model, model_caller, stop)
         self._transcript = transcript
         self._stop = stop
         self._durable_step = durable_step
         self._barrier: QuorumBarrier | None = None
-        self._substep_results: dict[str, str] | None = (
-            None  # of the step in which several things are done at once
-        )
+        self._substep_results: dict[str, str] | None = None  # by name, while a concurrent step runs
         self._concurrent_steps = 0
         self._turn_statuses: list[TurnStatus] = []
 
@@ -90,13 +89,12 @@ class RunTable:
         return self._turn_runner.stop_signals
 
     async def run_mode(self) -> RunStatus:
-        """Run the mode to its end, or to the stop that comes first."""
         with suppress(RunStopped):
             await mode_for_plan(self.plan)(self)
         return run_status(self._turn_statuses, self._stop)
 
     def retry_participant(self, participant: str, plan: RunPlan) -> bool:
-        """Let a participant that failed speak anew while the others of its stage do; False if they do not."""
+        """Retry a failed participant while its stage runs; return False if the stage is over or it did not fail."""
         if self._barrier is None or not self._barrier.can_retry(participant):
             return False
         self._turn_runner.reset_participant(participant, plan)
@@ -118,14 +116,14 @@ class RunTable:
         build_instructions: BuildInstructions | None = None,
         with_actions: bool = False,
     ) -> TurnStatus:
-        seat = TurnKey(participant.id, stage, round)
-        manner = TurnOptions(
+        turn_key = TurnKey(participant.id, stage, round)
+        options = TurnOptions(
             view=view,
             instruction=instruction,
             build_instructions=build_instructions,
             with_actions=with_actions,
         )
-        status = await self._run_step(_step_name(seat), lambda: self._turn_runner.run(seat, manner))
+        status = await self._run_step(_step_name(turn_key), lambda: self._turn_runner.run(turn_key, options))
         self._turn_statuses.append(status)
         return status
 
@@ -140,26 +138,26 @@ class RunTable:
         lane_status: LaneStatus | None = None,
     ) -> dict[str, TurnStatus]:
         self._raise_if_stopped()
-        seats = [
+        turn_keys = [
             TurnKey(one.id, stage, round)
             for one in (self.plan.responding_participants if participants is None else participants)
         ]
         self._turn_runner.reset_late_participants()
-        # Who is let try again is waited for, however many have answered before.
+        # A retry has no quorum or deadline: the user wants the answer of this participant.
         rules = self.plan.debate if lane_status is not None and self.revision == 0 else None
         self._barrier = current = QuorumBarrier(
-            [seat.participant for seat in seats],
+            [turn_key.participant for turn_key in turn_keys],
             rules.quorum if rules else None,
             self._stop_late_participants,
         )
-        manner = TurnOptions(view=view, build_instructions=build_instructions, lane_status=lane_status)
+        options = TurnOptions(view=view, build_instructions=build_instructions, lane_status=lane_status)
         with current.with_deadline(rules.deadline if rules else None):
             turns = await self._run_concurrently(
-                f"{stage}/{round}", [self._run_lane(current, seat, manner) for seat in seats]
+                f"{stage}/{round}", [self._run_lane(current, turn_key, options) for turn_key in turn_keys]
             )
         self._barrier = None
         self._turn_statuses += turns
-        return {seat.participant: status for seat, status in zip(seats, turns, strict=True)}
+        return {turn_key.participant: status for turn_key, status in zip(turn_keys, turns, strict=True)}
 
     async def one_speaks(
         self,
@@ -172,29 +170,27 @@ class RunTable:
         role: MessageRole,
     ) -> TurnStatus:
         self._turn_runner.reset_late_participants()
-        manner = TurnOptions(view=view, build_instructions=build_instructions, role=role)
+        options = TurnOptions(view=view, build_instructions=build_instructions, role=role)
         return await self._run_substep(
-            f"{stage}/{round}", partial(self._run_first_available, candidates, stage, round, manner)
+            f"{stage}/{round}", partial(self._run_first_available, candidates, stage, round, options)
         )
 
     async def run_analysis(
         self, purpose: CallPurpose, participant: Participant, build_task: BuildTask, *, round: int = 0
     ) -> AnalysisResult | None:
         step = f"find/{purpose}/{self.revision}/{participant.id}" + (f"/{round}" if round else "")
-        basis = await self._run_substep(
+        cache_key = await self._run_substep(
             step, lambda: self._analysis_runner.run_analysis(purpose, participant, build_task)
         )
-        return next((one for one in self._transcript.analysis_results if one.basis == basis), None)
+        return next((one for one in self._transcript.analysis_results if one.basis == cache_key), None)
 
     async def record_result(self, result: AnalysisResult) -> None:
         if result.basis not in {one.basis for one in self._transcript.analysis_results}:
             await self._transcript.append_events([result])
 
-    async def complete_lanes(
-        self, participants: Sequence[Participant], kind: NoticeKind, message: str
-    ) -> None:
-        complete = [Lane(participant=who.id, status="complete") for who in participants]
-        await self._commit_notice(kind, message, complete)
+    async def complete_lanes(self, participants: Sequence[Participant], kind: NoticeKind, message: str) -> None:
+        lanes = [Lane(participant=participant.id, status="complete") for participant in participants]
+        await self._commit_notice(kind, message, lanes)
 
     async def send_notice(self, kind: NoticeKind, message: str) -> None:
         await self._commit_notice(kind, message, ())
@@ -210,7 +206,7 @@ class RunTable:
     ) -> bool:
         if self.plan.cap is None:
             return True
-        turns = [(who, build_instructions) for who in participants]
+        turns = [(participant, build_instructions) for participant in participants]
         turns += [(self.plan.lead, reserve_for)] if reserve_for is not None else []
         step = f"afford/{label}/{self.revision}"
         return await self._run_step(step, lambda: self._check_max_cost(label, turns, view)) == "yes"
@@ -220,32 +216,32 @@ class RunTable:
         return await self._run_concurrently(f"together/{self._concurrent_steps}", coroutines)
 
     async def _run_concurrently(self, name: str, coroutines: Sequence[Coroutine[None, None, T]]) -> list[T]:
-        """Do several things at the same time, as one step; what its parts came to is kept with it.
+        """Run coroutines concurrently as one step, which stores the results of its substeps by name.
 
-        After a crash they are done again, and what was done of them is found in the transcript; once all of it is
-        done, each part comes to what it came to then.
+        DBOS numbers steps in call order, which concurrency would make random. After a crash within the step, all
+        substeps run again, and finished turns are found in the transcript.
         """
-        came: list[T] = []
+        results: list[T] = []
 
         async def run_all() -> str:
-            came.extend(await _gather_all(coroutines))
+            results.extend(await _gather_all(coroutines))
             return msgspec.json.encode(self._substep_results).decode()
 
         self._substep_results = {}
         try:
-            kept = await self._durable_step(name, run_all)
-            if len(came) < len(coroutines):
-                self._substep_results = msgspec.json.decode(kept, type=dict[str, str])
-                came = await _gather_all(coroutines)
+            stored = await self._durable_step(name, run_all)
+            if len(results) < len(coroutines):  # replayed: `run_all` was not called
+                self._substep_results = msgspec.json.decode(stored, type=dict[str, str])
+                results = await _gather_all(coroutines)
         finally:
             self._substep_results = None
-            for doing in coroutines:
-                doing.close()  # one that was never begun
+            for coroutine in coroutines:
+                coroutine.close()  # avoids a warning for one that was never awaited
         self._raise_if_stopped()
-        return came
+        return results
 
     async def _run_substep(self, name: str, body: Callable[[], Coroutine[None, None, S]]) -> S:
-        """Do a step, or a part of one in which several are done at the same time."""
+        """Run a step of its own, or a substep if a concurrent step is running."""
         if self._substep_results is None:
             return await self._durable_step(name, body)
         if name not in self._substep_results:
@@ -253,7 +249,7 @@ class RunTable:
         return cast("S", self._substep_results[name])
 
     async def _run_step(self, name: str, body: Callable[[], Coroutine[None, None, S]]) -> S:
-        """Do a step that nothing else is done beside, unless it was done."""
+        """Run a step outside a concurrent one. Raises RunStopped if a stop was requested before or during it."""
         self._raise_if_stopped()
         status = await self._durable_step(name, body)
         self._raise_if_stopped()
@@ -267,13 +263,11 @@ class RunTable:
         status = await self._run_substep(
             _step_name(turn_key), lambda: self._run_until_answered(barrier, turn_key, options)
         )
-        barrier.record_turn_end(turn_key.participant, status)  # it may have been done before a crash
+        barrier.record_turn_end(turn_key.participant, status)  # again, because a replayed step skips the body
         return status
 
-    async def _run_until_answered(
-        self, barrier: QuorumBarrier, turn_key: TurnKey, options: TurnOptions
-    ) -> TurnStatus:
-        """Take a turn, and again if that is wished while the others still speak."""
+    async def _run_until_answered(self, barrier: QuorumBarrier, turn_key: TurnKey, options: TurnOptions) -> TurnStatus:
+        """Run a turn, and retry it on command while other turns of the stage run."""
         while True:
             status = await self._turn_runner.run(turn_key, options)
             barrier.record_turn_end(turn_key.participant, status)
@@ -288,38 +282,41 @@ class RunTable:
         self, candidates: Sequence[Participant], stage: str, round: int, options: TurnOptions
     ) -> TurnStatus:
         status: TurnStatus = "failed"
-        for who, following in zip(candidates, [*candidates[1:], None], strict=True):
-            status = await self._turn_runner.run(TurnKey(who.id, stage, round), options)
+        for participant, following in zip(candidates, [*candidates[1:], None], strict=True):
+            status = await self._turn_runner.run(TurnKey(participant.id, stage, round), options)
             if status in ANSWERED_STATUSES or self._stop.reason is not None:
                 return status
-            words = f"{who.name} could not give the {stage}"
-            words = f"{words}: {following.name} does." if following else f"{words}, nor could anybody else."
+            text = f"{participant.name} could not give the {stage}"
+            text = f"{text}. {following.name} does." if following else f"{text}, and no participant is left."
             kind: NoticeKind = "lead_replaced" if following else "missing"
-            await self._transcript.append_events([Notice(kind=kind, message=words)])
+            await self._transcript.append_events([Notice(kind=kind, message=text)])
         return status
 
     async def _commit_notice(self, kind: NoticeKind, words: str, lanes: Sequence[Lane]) -> None:
         async def commit_step() -> str:
             await self._transcript.commit_event(Notice(kind=kind, message=words), lanes=lanes)
-            return "told"
+            return "told"  # stored by DBOS
 
         await self._run_step(f"tell/{kind}/{self.revision}", commit_step)
 
     async def _check_max_cost(
         self, label: str, turns: Sequence[tuple[Participant, BuildInstructions | None]], view: View
     ) -> str:
-        cap = self.plan.cap or 0.0
-        more = sum([await self._turn_runner.estimate_turn_cost(who, brief, view) for who, brief in turns])
-        left = max(0.0, cap - self._transcript.spent_usd)
-        if more <= left:
+        max_cost = self.plan.cap or 0.0
+        costs = [
+            await self._turn_runner.estimate_turn_cost(participant, instructions, view)
+            for participant, instructions in turns
+        ]
+        estimate, left = sum(costs), max(0.0, max_cost - self._transcript.spent_usd)
+        if estimate <= left:
             return "yes"
-        words = f"{label} is left out: it would cost about {format_usd(more)}, and of the cap of {format_usd(cap)} only {format_usd(left)} are left."
-        await self._transcript.append_events([Notice(kind="cap", message=words)])
+        text = f"{label} is skipped. It would cost about {format_usd(estimate)}; {format_usd(left)} of the cap of {format_usd(max_cost)} are left."
+        await self._transcript.append_events([Notice(kind="cap", message=text)])
         return "no"
 
 
 async def _gather_all(coroutines: Sequence[Coroutine[None, None, T]]) -> list[T]:
-    """Wait for all; where one cannot be kept, the others end too, and the reason is passed on as it is."""
+    """Return all results. The first exception cancels the other tasks, and is raised without its group."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one) for one in coroutines]
@@ -333,7 +330,7 @@ def _step_name(turn_key: TurnKey) -> str:
 
 
 def run_status(turns: Sequence[TurnStatus], stop: StopSignal) -> RunStatus:
-    """Sum up a run: stopped if it was as a whole, failed if nobody finished."""
+    """Stopped if the whole run was, failed if no turn completed or was stopped."""
     if stop.reason is not None:
         return STATUS_BY_STOP_REASON[stop.reason]
     if "completed" in turns:

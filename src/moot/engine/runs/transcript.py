@@ -1,4 +1,4 @@
-"""What was said, as one execution of a run sees it: read once when the run is taken up, then kept in step."""
+"""Stored transcript of a run: loaded from the database once per execution, then updated with each commit."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
@@ -30,9 +30,10 @@ LoadEvents = Callable[[], Awaitable[Iterable[Event]]]
 
 
 class StoredTranscript:
-    """A transcript in the database. `told` are the events of executions before this one; `log` reads all until now.
+    """A `RunTranscript` in the database.
 
-    `spent` is what the run had cost before.
+    `earlier_events` are those of executions before this one, and `spent_usd` is their cost. `load_events` reads all
+    events until now. After a crash, the transcript ends or retries interrupted turns, so that each has one end event.
     """
 
     def __init__(
@@ -52,11 +53,10 @@ class StoredTranscript:
         self._started_stages = {
             (event.stage, event.round) for event in earlier_events if isinstance(event, StageStarted)
         }
-        self._interrupted_turns = recovery.find_interrupted_turns(
-            earlier_events
-        )  # cut off by a crash, and readers have seen something of it
+        # Turns that a crash cut off after clients had received events of them.
+        self._interrupted_turns = recovery.find_interrupted_turns(earlier_events)
         self._load_events = load_events
-        self._open_turns: set[TurnKey] = set()  # turns of this execution that have not ended
+        self._open_turns: set[TurnKey] = set()  # started in this execution and not ended
 
     def has_open_turn(self, turn_key: TurnKey) -> bool:
         return turn_key in self._interrupted_turns or turn_key in self._open_turns
@@ -76,10 +76,9 @@ class StoredTranscript:
     ) -> int:
         self.spent_usd += sum(charge.cost or 0.0 for charge in charges)
         if isinstance(event, TurnEnded) and message is not None:
-            if (
-                left := self._interrupted_turns.pop(event.turn_key, None)
-            ) is not None:  # it ended before it began anew
-                event, message = self._end_interrupted_turn(event, message, left)
+            # The turn ended before its retry started, for example because a key is missing now.
+            if (interrupted := self._interrupted_turns.pop(event.turn_key, None)) is not None:
+                event, message = self._end_interrupted_turn(event, message, interrupted)
                 charges = [turn_charge(event)]
             return await self._commit_turn(event, message, lanes, charges)
         number = await self._event_buffer.commit(event, message, lanes, charges)
@@ -92,32 +91,31 @@ class StoredTranscript:
     def _end_interrupted_turn(
         self, turn_end: TurnEnded, message: Message, interrupted: InterruptedTurn
     ) -> tuple[TurnEnded, Message]:
-        """End a turn that a crash cut off, and that did not begin anew, with the words that readers have seen."""
-        seen = interrupted.turn_end_event(None)
-        status = seen.status if turn_end.status == "failed" else turn_end.status
-        turn_end = replace(seen, status=status, fault=turn_end.fault)
-        asked = {name: getattr(message, name) for name in ("view", "upto", "instruction")}
-        return turn_end, replace(recovery.interrupted_message(self._lease, turn_end), **asked)
+        """End the turn with the text that clients received before the crash."""
+        received = interrupted.turn_end_event(None)
+        status = received.status if turn_end.status == "failed" else turn_end.status
+        turn_end = replace(received, status=status, fault=turn_end.fault)
+        prompt_fields = {name: getattr(message, name) for name in ("view", "upto", "instruction")}
+        return turn_end, replace(recovery.interrupted_message(self._lease, turn_end), **prompt_fields)
 
     def discard_failed_turns(self, participant: str) -> None:
-        here = [m for m in self.messages if m.run == self._lease.run]
-        mine = [m for m in here if m.participant == participant]
-        told = [m for m in here if m.hidden and (m.thread == participant or m.audience == (participant,))]
-        answered = {(m.stage, m.round) for m in mine if m.status in ANSWERED_STATUSES}
-        gone = [m for m in mine if m.status not in ANSWERED_STATUSES]
-        gone += [m for m in told if (m.stage, m.round) not in answered]
-        self.messages[:] = [m for m in self.messages if m not in gone]
+        messages = [m for m in self.messages if m.run == self._lease.run]
+        turns = [m for m in messages if m.participant == participant]
+        instructions = [m for m in messages if m.hidden and (m.thread == participant or m.audience == (participant,))]
+        answered = {(m.stage, m.round) for m in turns if m.status in ANSWERED_STATUSES}
+        discarded = [m for m in turns if m.status not in ANSWERED_STATUSES]
+        discarded += [m for m in instructions if (m.stage, m.round) not in answered]
+        self.messages[:] = [m for m in self.messages if m not in discarded]
 
     async def end_open_turns(self, reason: StopReason | None) -> None:
-        """End the turns that will not be spoken anew, or that a mistake of ours cut off."""
+        """Commit an end for turns that are not retried, or that an internal error cut off."""
         if self._open_turns:
-            self._interrupted_turns = recovery.find_interrupted_turns(
-                await retry_while_unavailable(self._load_events)
-            )
-        for left in tuple(self._interrupted_turns.values()):
-            ended = left.turn_end_event(reason)
-            message = recovery.interrupted_message(self._lease, ended)
-            await self._commit_turn(ended, message, recovery.interrupted_lanes(ended), [turn_charge(ended)])
+            self._interrupted_turns = recovery.find_interrupted_turns(await retry_while_unavailable(self._load_events))
+        for interrupted in tuple(self._interrupted_turns.values()):
+            turn_end = interrupted.turn_end_event(reason)
+            message = recovery.interrupted_message(self._lease, turn_end)
+            lanes = recovery.interrupted_lanes(turn_end)
+            await self._commit_turn(turn_end, message, lanes, [turn_charge(turn_end)])
         self._interrupted_turns.clear()
         self._open_turns.clear()
 
@@ -132,10 +130,13 @@ class StoredTranscript:
         return number
 
     def _is_new(self, event: Event) -> bool:
-        """Tell whether an event is to be told, and not of a stage that was announced before a crash."""
-        if isinstance(event, TurnStarted):  # it is spoken anew, and what was seen of it is void
-            if (left := self._interrupted_turns.pop(event.turn_key, None)) is not None:  # and it was paid
-                self._event_buffer.add_charges([turn_charge(left.turn_end_event(None))])
+        """Return False for the start of a stage that an earlier execution has announced.
+
+        The start event of a retried turn discards the text before the crash, but the provider charged for it.
+        """
+        if isinstance(event, TurnStarted):
+            if (interrupted := self._interrupted_turns.pop(event.turn_key, None)) is not None:
+                self._event_buffer.add_charges([turn_charge(interrupted.turn_end_event(None))])
             self._open_turns.add(event.turn_key)
         if not isinstance(event, StageStarted):
             return True

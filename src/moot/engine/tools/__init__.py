@@ -1,1 +1,1 @@
-"""Tools of participants: catalog, calls and approvals."""
+"""Tools that participants can call: catalog, calls and approvals."""

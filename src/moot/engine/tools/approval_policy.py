@@ -1,4 +1,4 @@
-"""Consent to calls that have effects: whether it was given, asking for it, and noting that such a call begins."""
+"""Approval policy: asks a user before a tool call with effects."""
 
 from typing import Literal, Protocol
 
@@ -7,53 +7,49 @@ from msgspec import Struct
 from moot.types.events import TurnKey
 from moot.types.tools import ApprovalDecision
 
+# given: allowed for all calls of the tool. wanted: ask. again: ask, even for a trusted tool, because an earlier attempt
+# of the turn started such a call before a crash, and the call may already have had its effect.
 ApprovalState = Literal["given", "wanted", "again"]
 
 
 class ToolCallRequest(Struct, frozen=True, kw_only=True):
-    """A call that somebody wants to make, of `server/tool`."""
+    """A tool call requested by a model."""
 
     call_id: str
-    tool: str
-    arguments: str
+    tool: str  # `server/tool`
+    arguments: str  # JSON
     turn_key: TurnKey
 
 
 class ApprovalPolicy(Protocol):
-    async def approval_state(self, request: ToolCallRequest) -> ApprovalState:
-        """Tell whether to ask: not where it was given for all such calls.
+    """Decides about tool calls with effects. An instance serves one attempt of a turn."""
 
-        But it is asked again where a turn begins anew that had begun such a call.
-        """
-        ...
+    async def approval_state(self, request: ToolCallRequest) -> ApprovalState: ...
 
     async def request_approval(self, request: ToolCallRequest) -> None:
-        """Put the question; whoever is told of it from now on can answer it."""
+        """Open the request; from now on it can be answered. Call it before clients get the event."""
         ...
 
     async def wait_for_decision(self, request: ToolCallRequest) -> ApprovalDecision | None:
-        """Wait for the answer; whoever waits may leave, and then nobody can answer any more.
-
-        None is where nobody is there to be asked.
-        """
+        """Wait for the answer; None if no user can be asked. Cancelling withdraws the request."""
         ...
 
     async def record_call_start(self, request: ToolCallRequest) -> None:
-        """Note, safely, that the call begins now."""
+        """Commit that the call starts now, so that a retry after a crash asks again."""
         ...
 
 
 class DenyAllApprovals:
-    """Nobody can be asked, so nothing is allowed."""
+    """Policy of runs without a user to ask: rejects every call with effects."""
 
-    async def approval_state(self, request: ToolCallRequest) -> ApprovalState:  # noqa: ARG002 - a Consent
+    async def approval_state(self, request: ToolCallRequest) -> ApprovalState:  # noqa: ARG002 - protocol method
         return "wanted"
 
     async def request_approval(self, request: ToolCallRequest) -> None:
-        """Nobody hears it."""
+        """No-op, as there is no user."""
 
     async def wait_for_decision(self, request: ToolCallRequest) -> None:
-        """Nobody is there."""
+        """Return None at once."""
 
     async def record_call_start(self, request: ToolCallRequest) -> None:
-        """It is noted nowhere."""
+        """No-op, as no call with effects starts."""

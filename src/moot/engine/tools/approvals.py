@@ -1,4 +1,7 @@
-"""Asking people whether a call may be made, in a run that is stored: whichever process they answer to, this one hears."""
+"""Stored approvals of tool calls.
+
+A user may answer through any process. The answer is stored, and a notification wakes the process that executes the run.
+"""
 
 import asyncio
 from collections.abc import Mapping
@@ -13,7 +16,7 @@ from moot.types.tools import ApprovalDecision
 
 
 class PendingApprovals:
-    """What was answered in a run, for whoever waits for it."""
+    """Futures of the approval requests that a run waits for, by call id."""
 
     def __init__(self) -> None:
         self._waiters: dict[str, asyncio.Future[ApprovalDecision]] = {}
@@ -34,7 +37,7 @@ class PendingApprovals:
 
 
 class StoredApprovals:
-    """The consent of people to what is called in one attempt to take a turn."""
+    """An `ApprovalPolicy` in the database. The attempt id tells apart calls before and after a crash."""
 
     def __init__(self, approvals: Approvals, lease: RunLease, pending_approvals: PendingApprovals) -> None:
         self._approvals = approvals
@@ -46,9 +49,7 @@ class StoredApprovals:
         call = self._stored_call(request)
         if await retry_while_unavailable(lambda: self._approvals.has_earlier_start(call)):
             return "again"
-        given = await retry_while_unavailable(
-            lambda: self._approvals.is_always_allowed(call.discussion, call.tool)
-        )
+        given = await retry_while_unavailable(lambda: self._approvals.is_always_allowed(call.discussion, call.tool))
         return "given" if given else "wanted"
 
     async def request_approval(self, request: ToolCallRequest) -> None:
@@ -66,24 +67,24 @@ class StoredApprovals:
         await retry_while_unavailable(lambda: self._approvals.record_call_start(self._stored_call(request)))
 
     def _stored_call(self, request: ToolCallRequest) -> RequestedCall:
-        claim, seat = self._lease, request.turn_key
+        lease, turn_key = self._lease, request.turn_key
         return RequestedCall(
             id=request.call_id,
-            tenant=claim.tenant,
-            discussion=claim.discussion,
-            run=claim.run,
-            participant=seat.participant,
-            stage=seat.stage,
-            round=seat.round,
+            tenant=lease.tenant,
+            discussion=lease.discussion,
+            run=lease.run,
+            participant=turn_key.participant,
+            stage=turn_key.stage,
+            round=turn_key.round,
             attempt=self._attempt,
             tool=request.tool,
         )
 
 
 def approval_instructions(participant_name: str, request: ApprovalWanted) -> str:
-    """Name the call, and the two places in which it can be answered."""
+    """Return a text for clients without approval buttons."""
     path = f"/api/runs/{request.run}/approvals/{request.call_id}"
     return (
-        f"{participant_name} wants to call {request.name}, and waits for consent: allow or refuse it on the page, "
+        f"{participant_name} wants to call {request.name} and waits for approval. Allow or refuse it on the page, "
         f'or by POST {path} with {{"answer": "allow"}} or {{"answer": "refuse"}}.'
     )

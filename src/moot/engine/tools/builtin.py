@@ -1,4 +1,4 @@
-"""Moot's own tools, which only read: what is known, another discussion, and the whiteboard."""
+"""Built-in read-only tools: search insights, read another discussion, read the whiteboard."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from moot.types.tools import MAX_RESULT_CHARACTERS, ToolInfo, ToolOutcome
 from moot.whiteboard.describe import describe_board
 
 MAX_SEARCH_RESULTS = 10
-MAX_TITLE_MATCHES = 5  # discussions that a title may mean
+MAX_TITLE_MATCHES = 5  # discussions listed for an ambiguous title
 
 
 class SearchKnowledge(Struct, frozen=True):
@@ -35,8 +35,8 @@ class ReadWhiteboard(Struct, frozen=True):
 
 
 def _tool_info(name: str, description: str, parameters: type[Struct]) -> ToolInfo:
-    written = Raw(msgspec.json.encode(struct_schema(parameters)))
-    return ToolInfo(name=name, description=description, parameters=written, effects=False)
+    schema = Raw(msgspec.json.encode(struct_schema(parameters)))
+    return ToolInfo(name=name, description=description, parameters=schema, effects=False)
 
 
 SEARCH_TOOL = _tool_info(
@@ -49,14 +49,12 @@ READ_DISCUSSION_TOOL = _tool_info(
     "Read another discussion: give its id, or words of its title. A long one is shortened.",
     ReadDiscussion,
 )
-WHITEBOARD_TOOL = _tool_info(
-    "read_whiteboard", "Read what is on the whiteboard of this discussion.", ReadWhiteboard
-)
+WHITEBOARD_TOOL = _tool_info("read_whiteboard", "Read what is on the whiteboard of this discussion.", ReadWhiteboard)
 ALWAYS_AVAILABLE = (SEARCH_TOOL, READ_DISCUSSION_TOOL)
 
 
 class BuiltinTools:
-    """The tools as somebody in a discussion may use them: nothing of another tenant is found."""
+    """The `Toolbox` of the built-in tools for one discussion. Every query is limited to its tenant."""
 
     def __init__(
         self,
@@ -73,11 +71,11 @@ class BuiltinTools:
         self._whiteboards = whiteboards
 
     async def list_tools(self) -> Sequence[ToolInfo]:
-        here = await self._discussions.get_discussion(self._tenant, self._discussion)
+        discussion = await self._discussions.get_discussion(self._tenant, self._discussion)
         board = await self._whiteboards.whiteboard_at(self._tenant, self._discussion)
         return (
             (*ALWAYS_AVAILABLE, WHITEBOARD_TOOL)
-            if here.mode == "directed" or board.elements
+            if discussion.mode == "directed" or board.elements
             else ALWAYS_AVAILABLE
         )
 
@@ -85,9 +83,7 @@ class BuiltinTools:
         try:
             match name:
                 case SEARCH_TOOL.name:
-                    return ToolOutcome(
-                        await self._search_knowledge(msgspec.convert(arguments, SearchKnowledge).words)
-                    )
+                    return ToolOutcome(await self._search_knowledge(msgspec.convert(arguments, SearchKnowledge).words))
                 case READ_DISCUSSION_TOOL.name:
                     return ToolOutcome(
                         await self._read_discussion(msgspec.convert(arguments, ReadDiscussion).discussion)
@@ -101,24 +97,24 @@ class BuiltinTools:
         return ToolOutcome(f"There is no tool {name!r} here.", is_error=True)
 
     async def aclose(self) -> None:
-        """Nothing is held open."""
+        """No-op, as there is no connection to close."""
 
     async def _search_knowledge(self, words: str) -> str:
-        here = await self._discussions.get_discussion(self._tenant, self._discussion)
-        found = await self._search.search_insights(self._tenant, here.project, words, MAX_SEARCH_RESULTS)
+        discussion = await self._discussions.get_discussion(self._tenant, self._discussion)
+        found = await self._search.search_insights(self._tenant, discussion.project, words, MAX_SEARCH_RESULTS)
         return "\n\n".join(map(_describe_insight, found)) or "Nothing was found. Try fewer, or other, words."
 
     async def _read_discussion(self, query: str) -> str:
         found = await self._find_discussion(query.strip())
         if found.id == self._discussion:
             raise UsageError("This is the discussion that you are in.")
-        said = await self._discussions.list_messages(found.id, include_hidden=False)
-        public = [message for message in said if message.audience is None]
+        messages = await self._discussions.list_messages(found.id, include_hidden=False)
+        public = [message for message in messages if message.audience is None]
         material = await asyncio.to_thread(transcript_material, public, MAX_RESULT_CHARACTERS - 1000)
         return f"{found.title}\n\n{material.text or 'Nothing was said in it yet.'}"
 
     async def _find_discussion(self, query: str) -> Discussion:
-        """Find a discussion by its id, or else by its title."""
+        """Find a discussion by id, then by title. Raises NotFound, or UsageError if several match."""
         try:
             return await self._discussions.get_discussion(self._tenant, query)
         except NotFound:
@@ -127,8 +123,8 @@ class BuiltinTools:
                 if query
                 else None
             )
-        some = [one for one in (page.discussions if page else ()) if one.id != self._discussion]
-        titled = [one for one in some if query.casefold() in one.title.casefold()] or some
+        others = [one for one in (page.discussions if page else ()) if one.id != self._discussion]
+        titled = [one for one in others if query.casefold() in one.title.casefold()] or others
         if not titled:
             raise NotFound(f"There is no discussion {query!r}.")
         if len(titled) > 1:
@@ -139,6 +135,4 @@ class BuiltinTools:
 
 def _describe_insight(insight: Insight) -> str:
     more = f" {insight.suggestion}" if insight.suggestion else ""
-    return (
-        f"{insight.title} ({insight.kind}, from the discussion {insight.discussion})\n{insight.detail}{more}"
-    )
+    return f"{insight.title} ({insight.kind}, from the discussion {insight.discussion})\n{insight.detail}{more}"

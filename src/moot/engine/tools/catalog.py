@@ -1,4 +1,4 @@
-"""Which tools there are for whom: Moot's own, those of the operator's servers, and those of a user's own."""
+"""Tool catalog of a tenant: built-in tools, tool servers of the operator, tool servers of the user."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -24,25 +24,21 @@ from moot.types.tools import BUILTIN_SERVER_NAME, ToolInfo
 
 
 class ListedTool(Struct, frozen=True, kw_only=True):
-    """A tool as `name` in a participant's `tools`; of one with `effects`, somebody is asked unless it is trusted."""
-
-    name: str
+    name: str  # `server/tool`, as in the `tools` of a participant
     description: str
-    effects: bool
-    trusted: bool
+    effects: bool  # a call needs the approval of a user
+    trusted: bool  # unless this is set
 
 
 class ListedServer(Struct, frozen=True, kw_only=True):
-    """A server and its tools, or why there are none."""
-
     name: str
-    whose: Literal["moot", "server", "own"]
+    whose: Literal["moot", "server", "own"]  # built-in, of the operator, of the user
     tools: tuple[ListedTool, ...]
-    error: str | None = None
+    error: str | None = None  # why the tools could not be listed
 
 
 class ToolCatalog:
-    """`anywhere` lets the servers of users be in a private network."""
+    """`allow_private_networks` permits tool servers of users at private addresses."""
 
     def __init__(
         self,
@@ -66,11 +62,11 @@ class ToolCatalog:
         self._approvals = Approvals(database)
 
     def has_server(self, name: str) -> bool:
-        """Tell whether a server is the operator's."""
+        """Whether the operator has configured the server."""
         return name in self._servers
 
     async def validate_tools(self, tenant: str, tools: Sequence[str], field: str) -> None:
-        """Refuse what names no server, or no tool of Moot's own; what else a server has, it says when it is asked."""
+        """Raise UsageError for an unknown server or built-in tool. Tools of other servers are checked in the run."""
         if not tools:
             return
         known = [
@@ -81,28 +77,26 @@ class ToolCatalog:
         own = [info.name for info in (*ALWAYS_AVAILABLE, WHITEBOARD_TOOL)]
         for server, names in group_by_server(tools).items():
             if server not in known:
-                raise UsageError(
-                    f"{field}: there is no tool server {server!r}: name one of {', '.join(known)}."
-                )
+                raise UsageError(f"{field}: there is no tool server {server!r}. Choose from {', '.join(known)}.")
             wrong = sorted((names or set()) - set(own)) if server == BUILTIN_SERVER_NAME else []
             if wrong:
                 raise UsageError(
-                    f"{field}: {BUILTIN_SERVER_NAME} has no tool {wrong[0]!r}: it has {', '.join(own)}."
+                    f"{field}: {BUILTIN_SERVER_NAME} has no tool {wrong[0]!r}. Choose from {', '.join(own)}."
                 )
 
     async def list_servers(self, tenant: str) -> Sequence[ListedServer]:
-        """List all servers that a tenant can use, and what they have; each is asked, at the same time."""
+        """Connect to all servers of the tenant concurrently. A failure is in `ListedServer.error`."""
         own = ListedServer(
             name=BUILTIN_SERVER_NAME,
             whose="moot",
             tools=_describe_tools(BUILTIN_SERVER_NAME, (*ALWAYS_AVAILABLE, WHITEBOARD_TOOL), ()),
         )
-        theirs = [
+        user_servers = [
             one.name for one in await self._tool_servers.list_servers(tenant) if one.name not in self._servers
         ]
-        asked = [self._list_server(tenant, name, "server") for name in self._servers]
-        asked += [self._list_server(tenant, name, "own") for name in theirs]
-        return [own, *await asyncio.gather(*asked)]
+        pending = [self._list_server(tenant, name, "server") for name in self._servers]
+        pending += [self._list_server(tenant, name, "own") for name in user_servers]
+        return [own, *await asyncio.gather(*pending)]
 
     async def _list_server(self, tenant: str, name: str, whose: Literal["server", "own"]) -> ListedServer:
         try:
@@ -119,13 +113,9 @@ class ToolCatalog:
             await source.toolbox.aclose()
 
     def open_session(self, lease: RunLease, pending_approvals: PendingApprovals) -> ToolSession:
-        """Open the workshop of a run."""
-
         async def open_source(server: str) -> ToolSource:
             if server == BUILTIN_SERVER_NAME:
-                own = BuiltinTools(
-                    lease.tenant, lease.discussion, self._discussions, self._search, self._whiteboards
-                )
+                own = BuiltinTools(lease.tenant, lease.discussion, self._discussions, self._search, self._whiteboards)
                 return ToolSource(own, lambda _: False)
             return await self._open_source(lease.tenant, server)
 
@@ -137,15 +127,13 @@ class ToolCatalog:
         )
 
     async def withdraw_approvals(self, run: str) -> None:
-        """Let nobody answer what a run asked before a crash."""
+        """Withdraw requests from before a crash: no task waits for the answer any more."""
         await self._approvals.withdraw_run_requests(run)
 
     async def _open_source(self, tenant: str, name: str) -> ToolSource:
-        """Find a server; that of the operator comes before one of a user's own."""
+        """A server of the operator takes precedence over one of the user with the same name."""
         if (config := self._servers.get(name)) is not None:
-            return ToolSource(
-                await create_configured_toolbox(name, config, self._environment), config.trusts_tool
-            )
+            return ToolSource(await create_configured_toolbox(name, config, self._environment), config.trusts_tool)
         if (stored := await self._tool_servers.load_server(tenant, name)) is None:
             raise NotFound(f"There is no tool server {name!r} any more.")
         url, headers = stored
@@ -155,10 +143,10 @@ class ToolCatalog:
         return ToolSource(toolbox, lambda _: False)
 
     async def _over_budget_message(self, account: str | None, cost: float) -> str | None:
-        now = await self._budgets.current_budget(account) if account is not None else None
-        if now is None or now.budget is None or now.spent + cost < now.budget:
+        current = await self._budgets.current_budget(account) if account is not None else None
+        if current is None or current.budget is None or current.spent + cost < current.budget:
             return None
-        return f"This week's budget of {format_usd(now.budget)} is spent: it ends here."
+        return f"This week's budget of {format_usd(current.budget)} is spent. The run ends here."
 
 
 def _describe_tools(server: str, tools: Sequence[ToolInfo], trusted: Sequence[str]) -> tuple[ListedTool, ...]:

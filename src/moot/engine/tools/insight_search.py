@@ -1,4 +1,4 @@
-"""Finding insights: by their words, and where there is an embedding model, by what they mean as well."""
+"""Insight search by keywords and, with an embedding model, by vector similarity."""
 
 import asyncio
 import logging
@@ -12,8 +12,8 @@ from moot.store.library.insights import Insights, InsightVectors
 from moot.types.errors import ProviderError
 from moot.types.knowledge import Insight
 
-VECTOR_WEIGHT, KEYWORD_WEIGHT = 0.7, 0.3  # what each counts
-MAX_EMBEDDED_PER_SEARCH = 64  # insights that get their vectors with one search
+VECTOR_WEIGHT, KEYWORD_WEIGHT = 0.7, 0.3  # of the combined score
+MAX_EMBEDDED_PER_SEARCH = 64  # insights without a vector that one search embeds
 
 
 class InsightSearch:
@@ -22,10 +22,8 @@ class InsightSearch:
         self._vectors = vectors
         self._embedder = embedder
 
-    async def search_insights(
-        self, tenant: str, project: str | None, q: str, limit: int
-    ) -> tuple[Insight, ...]:
-        """Find insights of a project; where it is None, those of all of them, by their words alone."""
+    async def search_insights(self, tenant: str, project: str | None, q: str, limit: int) -> tuple[Insight, ...]:
+        """Search a project. With `project` None, search all projects by keywords only."""
         by_words = await self._insights.score_by_words(tenant, project, q)
         by_meaning = await self._vector_scores(tenant, project, q) if project is not None else {}
         return await self._insights.insights_by_ids(tenant, rank_by_score(by_words, by_meaning)[:limit])
@@ -34,27 +32,27 @@ class InsightSearch:
         if self._embedder is None:
             return {}
         try:
-            wanted = await self._embed_query(self._embedder, tenant, project, q)
-        except ProviderError as error:  # words alone are better than nothing
-            logging.getLogger(__name__).warning("insights are found by their words alone: %s", error)
+            query = await self._embed_query(self._embedder, tenant, project, q)
+        except ProviderError as error:
+            logging.getLogger(__name__).warning(
+                "embedding failed; searching insights by keywords only", extra={"reason": str(error)}
+            )
             return {}
         stored = await self._vectors.project_vectors(tenant, project, self._embedder.name)
-        return await asyncio.to_thread(cosine_similarities, wanted, stored)
+        return await asyncio.to_thread(cosine_similarities, query, stored)
 
     async def _embed_query(self, embedder: Embedder, tenant: str, project: str, q: str) -> bytes:
-        """Make the vector of what is looked for and, in the same call, of insights that have none yet."""
-        missing = await self._vectors.insights_without_vectors(
-            tenant, project, embedder.name, MAX_EMBEDDED_PER_SEARCH
-        )
-        wanted, *made = await embedder.embed([q, *map(_insight_text, missing)])
+        """Embed the query and, in the same request, insights that have no vector yet."""
+        missing = await self._vectors.insights_without_vectors(tenant, project, embedder.name, MAX_EMBEDDED_PER_SEARCH)
+        query, *vectors = await embedder.embed([q, *map(_insight_text, missing)])
         if missing:
-            new = {one.id: pack_vector(vector) for one, vector in zip(missing, made, strict=True)}
+            new = {one.id: pack_vector(vector) for one, vector in zip(missing, vectors, strict=True)}
             await self._vectors.add_vectors(embedder.name, new)
-        return pack_vector(wanted)
+        return pack_vector(query)
 
 
 def rank_by_score(by_words: Mapping[str, float], by_meaning: Mapping[str, float]) -> list[str]:
-    """Order what was found: 70 % for meaning (0 to 1), 30 % for words (against the best that was found)."""
+    """Return ids, best first. Vector scores are 0 to 1; keyword scores are relative to the best one."""
     best = max(by_words.values(), default=0.0) or 1.0
     scores = {found: VECTOR_WEIGHT * score for found, score in by_meaning.items()}
     for found, score in by_words.items():
@@ -63,17 +61,17 @@ def rank_by_score(by_words: Mapping[str, float], by_meaning: Mapping[str, float]
 
 
 def cosine_similarities(query: bytes, stored: Mapping[str, bytes]) -> dict[str, float]:
-    """Compare vectors by their angle, from 0 to 1; those of another size are no match."""
-    one = array("f", query)
+    """Return similarities from 0 to 1. Vectors of another dimension are left out."""
+    query_vector = array("f", query)
     return {
-        name: max(0.0, sum(map(mul, one, array("f", vector))))
+        name: max(0.0, sum(map(mul, query_vector, array("f", vector))))
         for name, vector in stored.items()
         if len(vector) == len(query)
     }
 
 
 def pack_vector(vector: list[float]) -> bytes:
-    """Make a vector of length 1, in as few bytes as will do."""
+    """Normalize to length 1 and encode as 32-bit floats."""
     length = math.sqrt(sum(map(mul, vector, vector))) or 1.0
     return array("f", [value / length for value in vector]).tobytes()
 

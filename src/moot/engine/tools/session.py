@@ -1,4 +1,4 @@
-"""The tools of one run: servers are opened when somebody needs them, shared by all, and closed at the end."""
+"""Tool session of a run: connects to tool servers on first use, shares them, and closes them at the end."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -12,14 +12,14 @@ from moot.types.errors import MootError
 from moot.types.participants import Participant
 from moot.types.tools import ToolInfo
 
-MAX_TOOLS = 128  # that every provider takes
+MAX_TOOLS = 128  # limit that every provider accepts
 
 
 class ToolSource(Struct, frozen=True):
-    """A server, and which of its tools need nobody's consent."""
+    """An open tool server."""
 
     toolbox: Toolbox
-    is_trusted: Callable[[str], bool]
+    is_trusted: Callable[[str], bool]  # by tool name: whether calls need no approval
 
 
 class SourceTools(Struct, frozen=True):
@@ -28,26 +28,20 @@ class SourceTools(Struct, frozen=True):
 
 
 class ParticipantTools(Struct, frozen=True):
-    """What somebody may call, if anything, and words about what is missing."""
-
-    toolset: Toolset | None
-    problems: Sequence[str]
+    toolset: Toolset | None  # None if there are no tools
+    problems: Sequence[str]  # messages about missing servers and tools
 
 
 OpenToolSource = Callable[[str], Awaitable[ToolSource]]
-CheckBudget = Callable[[float], Awaitable[str | None]]
+CheckBudget = Callable[[float], Awaitable[str | None]]  # of the uncommitted cost; a message if the budget is spent
 
 
 async def allow_any_cost(_: float) -> str | None:
-    """Let everything cost what it costs."""
     return None
 
 
 class ToolSession:
-    """`open_` finds a server by its name. A server that failed is not tried again in this run.
-
-    `over_budget` says, for what a turn has cost that is not paid yet, that no more may be spent.
-    """
+    """A server that failed to start is not retried in this run, and its error is reported once."""
 
     def __init__(
         self,
@@ -63,26 +57,26 @@ class ToolSession:
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def load_participant_tools(self, participant: Participant) -> ParticipantTools:
-        """Put together what a participant may call."""
-        wanted = group_by_server(participant.tools)
-        found = await asyncio.gather(*map(self._list_tools, wanted))
-        offers: list[ToolBinding] = []
-        troubles: list[str] = []
-        for (server, names), listed in zip(wanted.items(), found, strict=True):
+        """Connect to the participant's servers. A missing server or tool is a problem in the result, not an error."""
+        requested = group_by_server(participant.tools)
+        found = await asyncio.gather(*map(self._list_tools, requested))
+        bindings: list[ToolBinding] = []
+        problems: list[str] = []
+        for (server, names), listed in zip(requested.items(), found, strict=True):
             if isinstance(listed, str):
-                troubles += [listed] if listed else []
+                problems += [listed] if listed else []
                 continue
-            offers += _bind_tools(server, names, listed)
+            bindings += _bind_tools(server, names, listed)
             missing = sorted((names or set()) - {info.name for info in listed.tools})
-            troubles += [f"The tool server {server} has no tool {name}." for name in missing]
-        toolkit = Toolset(offers[:MAX_TOOLS], self._new_approval_policy()) if offers else None
-        return ParticipantTools(toolkit, troubles)
+            problems += [f"The tool server {server} has no tool {name}." for name in missing]
+        toolset = Toolset(bindings[:MAX_TOOLS], self._new_approval_policy()) if bindings else None
+        return ParticipantTools(toolset, problems)
 
     async def aclose(self) -> None:
         await asyncio.gather(*(source.toolbox.aclose() for source in self._sources.values()))
 
     async def _list_tools(self, server: str) -> SourceTools | str:
-        """List the tools of a server, or say why not; nothing, where that was said before."""
+        """Return the tools of a server, or the error message; empty if it was reported before."""
         async with self._locks.setdefault(server, asyncio.Lock()):
             if server in self._server_errors:
                 return ""
@@ -96,16 +90,16 @@ class ToolSession:
 
 
 def group_by_server(tools: Sequence[str]) -> Mapping[str, set[str] | None]:
-    """Group tools by their servers; None is all that a server has."""
-    wanted: dict[str, set[str] | None] = {}
+    """Return tool names by server; None for all tools of a server."""
+    by_server: dict[str, set[str] | None] = {}
     for one in tools:
         server, _, tool = one.partition("/")
-        names = wanted.setdefault(server, set())
+        names = by_server.setdefault(server, set())
         if not tool:
-            wanted[server] = None
+            by_server[server] = None
         elif names is not None:
             names.add(tool)
-    return wanted
+    return by_server
 
 
 def _bind_tools(server: str, names: set[str] | None, source_tools: SourceTools) -> list[ToolBinding]:

@@ -1,4 +1,7 @@
-"""What one participant may call: each call is checked, allowed, made in bounded time, and told, whatever comes of it."""
+"""The toolset of a participant: validates, approves and executes tool calls.
+
+Every call ends with a `ToolReturned` event and a result for the model. A failed call is an error result; it never raises.
+"""
 
 import asyncio
 import logging
@@ -32,8 +35,8 @@ from moot.types.tools import (
 
 TOOL_SECONDS = 300.0
 APPROVAL_SECONDS = 600.0
-MAX_PARALLEL_CALLS = 8  # calls of one answer that are made side by side
-MAX_TOOL_NAME_CHARS = 64  # that every provider takes
+MAX_PARALLEL_CALLS = 8  # concurrent calls of one answer
+MAX_TOOL_NAME_CHARS = 64  # limit that every provider accepts
 MAX_SHOWN_NAME_CHARS = 100
 REFUSALS: dict[ApprovalOutcome, str] = {
     "refuse": "The person refused this call. Do not try it again; go on without it.",
@@ -44,32 +47,25 @@ log = logging.getLogger(__name__)
 
 
 class ToolBinding(Struct, frozen=True, kw_only=True):
-    """A tool that may be called: `title` is `server/tool`. Nobody is asked about one that is `trusted`."""
-
-    title: str
+    title: str  # `server/tool`
     info: ToolInfo
     toolbox: Toolbox
-    trusted: bool = False
+    trusted: bool = False  # calls need no approval
 
 
 class ToolCallRecord(Struct, frozen=True):
-    """A call that was made: what the model is told of it, and what is kept."""
-
-    result: ToolResult
-    tool_use: ToolUse
+    result: ToolResult  # sent to the model
+    tool_use: ToolUse  # stored with the message
 
 
 class ToolCallContext(Struct, frozen=True, kw_only=True):
-    """Where calls are made: in whose turn, when `said` characters of it were said, and who is told.
-
-    `stop` ends a call. `hurry` ends waiting for somebody to allow one: whoever speaks in the meantime has not.
-    """
+    """The turn in which calls are made."""
 
     turn_key: TurnKey
-    stop: StopSignal
-    approval_stop: StopSignal
+    stop: StopSignal  # cancels a call
+    approval_stop: StopSignal  # cancels the wait for an approval; a new user message does too
     emit: Emit
-    text_length: int = 0
+    text_length: int = 0  # characters of the answer before the calls
 
 
 class Toolset:
@@ -89,51 +85,47 @@ class Toolset:
     @property
     def tool_definitions(self) -> tuple[Tool, ...]:
         return tuple(
-            Tool(name, offer.info.description, offer.info.parameters)
-            for name, offer in self._bindings.items()
+            Tool(name, binding.info.description, binding.info.parameters) for name, binding in self._bindings.items()
         )
 
     async def call_tools(self, calls: Sequence[ToolCall], context: ToolCallContext) -> list[ToolCallRecord]:
-        """Make some calls side by side; they are returned in the order in which they were wanted."""
+        """Execute calls concurrently; return their records in the order of the requests."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._call_tool(call, context)) for call in calls]
         return [task.result() for task in tasks]
 
     async def _call_tool(self, call: ToolCall, context: ToolCallContext) -> ToolCallRecord:
-        offer = self._bindings.get(call.name)
-        title = offer.title if offer else call.name[:MAX_SHOWN_NAME_CHARS]
-        wanted = ToolCallRequest(
+        binding = self._bindings.get(call.name)
+        title = binding.title if binding else call.name[:MAX_SHOWN_NAME_CHARS]
+        # Providers may repeat their call ids, so Moot has its own.
+        request = ToolCallRequest(
             call_id=new_id("call"), tool=title, arguments=call.arguments, turn_key=context.turn_key
         )
-        where = _event_fields(wanted)
-        shown = truncate_with_note(call.arguments, MAX_ARGUMENTS_CHARACTERS)
-        await context.emit([ToolCalled(name=title, arguments=shown, **where)])
-        outcome, seconds = await self._call_outcome(offer, wanted, context)
+        event_fields = _event_fields(request)
+        arguments = truncate_with_note(call.arguments, MAX_ARGUMENTS_CHARACTERS)
+        await context.emit([ToolCalled(name=title, arguments=arguments, **event_fields)])
+        outcome, seconds = await self._call_outcome(binding, request, context)
         content = _remove_nul(outcome.content)
-        kept = ToolUse(
-            call_id=wanted.call_id,
+        tool_use = ToolUse(
+            call_id=request.call_id,
             name=title,
-            arguments=shown,
+            arguments=arguments,
             content=truncate_with_note(content, MAX_SHOWN_CHARACTERS),
             is_error=outcome.is_error,
             seconds=int(seconds * 1000) / 1000,
             said=context.text_length,
         )
-        result: dict[str, Any] = {
-            name: getattr(kept, name) for name in ("name", "content", "is_error", "seconds")
-        }
-        await context.emit([ToolReturned(**result, **where)])
+        result: dict[str, Any] = {name: getattr(tool_use, name) for name in ("name", "content", "is_error", "seconds")}
+        await context.emit([ToolReturned(**result, **event_fields)])
         return ToolCallRecord(
-            ToolResult(
-                call.id, call.name, truncate_with_note(content, MAX_RESULT_CHARACTERS), outcome.is_error
-            ),
-            kept,
+            ToolResult(call.id, call.name, truncate_with_note(content, MAX_RESULT_CHARACTERS), outcome.is_error),
+            tool_use,
         )
 
     async def _call_outcome(
         self, binding: ToolBinding | None, request: ToolCallRequest, context: ToolCallContext
     ) -> tuple[ToolOutcome, float]:
-        """Return what came of a call, and how many seconds the tool itself took."""
+        """Return the outcome, and the seconds of the call itself, without the wait for an approval."""
         clock = asyncio.get_running_loop().time
         started = clock()
         try:
@@ -142,41 +134,38 @@ class Toolset:
             arguments = await asyncio.to_thread(_parse_arguments, binding, request)
             if isinstance(arguments, ToolOutcome):
                 return arguments, 0.0
-            if (
-                binding.info.effects
-                and (refusal := await self._check_approval(binding, request, context)) is not None
-            ):
+            if binding.info.effects and (refusal := await self._check_approval(binding, request, context)) is not None:
                 return refusal, 0.0
             started = clock()
             return await self._execute_call(binding, request, arguments, context.stop), clock() - started
         except MootError as error:
             return ToolOutcome(str(error), is_error=True), clock() - started
         except Exception as error:
-            # A mistake of ours, or of a tool, must not end the turn: here it becomes what came of the call.
-            log.exception("a tool failed")
+            # A bug in Moot or in a tool must not end the turn, so it becomes an error result.
+            log.exception("tool call failed", extra={"tool": request.tool})
             return ToolOutcome(f"The tool failed ({type(error).__name__}).", is_error=True), clock() - started
 
     def _unknown_tool(self, name: str) -> ToolOutcome:
-        there = ", ".join(self._bindings) or "none"
-        return ToolOutcome(f"There is no tool {name!r}. These tools are there: {there}.", is_error=True)
+        known = ", ".join(self._bindings) or "none"
+        return ToolOutcome(f"There is no tool {name!r}. These tools are there: {known}.", is_error=True)
 
     async def _check_approval(
         self, binding: ToolBinding, request: ToolCallRequest, context: ToolCallContext
     ) -> ToolOutcome | None:
-        """Say that a call with effects may not be made, and ask where that is not known; None if it may."""
-        standing = await self._approval_policy.approval_state(request)
-        if standing == "given" or (standing == "wanted" and binding.trusted):
+        """Ask the user if needed; return None if the call is allowed, or the refusal."""
+        state = await self._approval_policy.approval_state(request)
+        if state == "given" or (state == "wanted" and binding.trusted):
             return None
-        where, seconds = _event_fields(request), self._approval_seconds
+        event_fields, seconds = _event_fields(request), self._approval_seconds
         await self._approval_policy.request_approval(request)
-        again = standing == "again"
-        await context.emit([ApprovalWanted(name=request.tool, seconds=seconds, again=again, **where)])
+        again = state == "again"
+        await context.emit([ApprovalWanted(name=request.tool, seconds=seconds, again=again, **event_fields)])
         answer: ApprovalOutcome | None = await wait_at_most(
             self._approval_policy.wait_for_decision(request), seconds, context.approval_stop
         )
         if answer is None:
             answer = "stopped" if context.approval_stop.reason else "expired"
-        await context.emit([ApprovalGiven(answer=answer, **where)])
+        await context.emit([ApprovalGiven(answer=answer, **event_fields)])
         return ToolOutcome(REFUSALS[answer], is_error=True) if answer in REFUSALS else None
 
     async def _execute_call(
@@ -201,29 +190,26 @@ class Toolset:
 
 
 def assign_tool_names(bindings: Sequence[ToolBinding]) -> dict[str, ToolBinding]:
-    """Give every tool a name that every provider takes, and no two the same."""
+    """Return bindings by a unique name that every provider accepts."""
     names: dict[str, ToolBinding] = {}
-    for offer in bindings:
-        plain = re.sub(r"[^a-zA-Z0-9_-]+", "_", offer.title.replace("/", "__"))[:MAX_TOOL_NAME_CHARS]
+    for binding in bindings:
+        plain = re.sub(r"[^a-zA-Z0-9_-]+", "_", binding.title.replace("/", "__"))[:MAX_TOOL_NAME_CHARS]
         name, number = plain, 2
         while name in names:
             name = f"{plain[: MAX_TOOL_NAME_CHARS - 4]}_{number}"
             number += 1
-        names[name] = offer
+        names[name] = binding
     return names
 
 
 def _event_fields(request: ToolCallRequest) -> dict[str, Any]:
-    """Say in which turn, and of which call, an event tells."""
     return {**msgspec.structs.asdict(request.turn_key), "call_id": request.call_id}
 
 
 def _parse_arguments(binding: ToolBinding, request: ToolCallRequest) -> dict[str, Any] | ToolOutcome:
-    """Read the arguments of a call, or say what is wrong with them."""
+    """Parse and validate the arguments; return an error outcome for the model if they are invalid."""
     if len(request.arguments) > MAX_ARGUMENTS_CHARACTERS:
-        return ToolOutcome(
-            f"The arguments are longer than {MAX_ARGUMENTS_CHARACTERS:,} characters.", is_error=True
-        )
+        return ToolOutcome(f"The arguments are longer than {MAX_ARGUMENTS_CHARACTERS:,} characters.", is_error=True)
     try:
         arguments: dict[str, Any] = msgspec.json.decode(request.arguments or "{}", type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError) as error:
@@ -234,5 +220,5 @@ def _parse_arguments(binding: ToolBinding, request: ToolCallRequest) -> dict[str
 
 
 def _remove_nul(content: str) -> str:
-    """Drop what no database keeps."""
+    """Remove NUL characters and lone surrogates, which databases reject."""
     return content.encode("utf-8", "replace").decode().replace("\0", "")

@@ -1,1 +1,1 @@
-"""One turn of one participant: its prompt, the model call, the stored answer."""
+"""A turn of a participant: prompt, model call, tool loop, stored message."""

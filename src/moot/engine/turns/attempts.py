@@ -1,4 +1,4 @@
-"""A turn while its attempts go on: what was tried, what it used and cost, and how long it took."""
+"""State of a turn across its attempts: model, usage, cost, latency, rejected answers."""
 
 import asyncio
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from moot.types.tools import ToolUse
 NewLessonParser = Callable[[], LessonTurnParser]
 GetModelLimits = Callable[[str], ModelLimits]
 
-MAX_REJECTED_ANSWERS = 2  # answers in which somebody spoke as another
+MAX_REJECTED_ANSWERS = 2  # answers that spoke as another participant; the next one is accepted
 
 
 class TurnAttempts:
@@ -50,14 +50,14 @@ class TurnAttempts:
         self._wait_seconds = 0.0
         self._latency = 0.0
         self._lesson_parser: LessonTurnParser | None = None
-        self.has_text = False  # in an earlier round, before tools were called
+        self.has_text = False  # an earlier round of the tool loop has sent text
         self._is_continuation = False
         self._names = names
         self._rejected_answers = 0
 
     @property
     def cost(self) -> float:
-        """What the turn has cost until now, as far as prices are known."""
+        """US dollars until now; calls without a known price count 0."""
         return self._cost or 0.0
 
     @property
@@ -65,12 +65,15 @@ class TurnAttempts:
         return self.new_lesson_parser is not None
 
     def start_lesson_parser(self) -> LessonTurnParser | None:
-        """Begin an act, if that is how one speaks here."""
+        """Return a new parser for this attempt, or None if the answer is plain text."""
         self._lesson_parser = self.new_lesson_parser() if self.new_lesson_parser else None
         return self._lesson_parser
 
     def new_label_filter(self) -> SpeakerLabelFilter | None:
-        """Begin to listen for who speaks, where there are names; what was told cannot be thrown away any more."""
+        """Return a filter for this attempt, or None without names.
+
+        It is strict only while an answer can still be rejected, that is before clients have received text.
+        """
         if self._names is None or self.with_actions:
             return None
         return SpeakerLabelFilter(
@@ -79,10 +82,10 @@ class TurnAttempts:
 
     async def reject_answer(self, impersonated: str) -> None:
         self._rejected_answers += 1
-        await self.emit_notice("asked_again", f"The answer began with words of {impersonated}; asking again.")
+        await self.emit_notice("asked_again", f"The answer spoke as {impersonated}. Asking again.")
 
     def continue_answer(self, emit: Emit, stop: StopSignal, *, has_text: bool) -> None:
-        """Let what follows belong to the same answer: it does not begin anew."""
+        """Treat later model calls as parts of the same answer: they emit no start event."""
         self.emit, self.stop, self.has_text, self._is_continuation = emit, stop, has_text, True
         if self._lesson_parser is not None:
             self.new_lesson_parser = self._lesson_parser.create_successor
@@ -108,16 +111,16 @@ class TurnAttempts:
         await self.emit([Notice(kind=kind, message=message, participant=self.turn_key.participant)])
 
     async def count_usage(self, request: ModelRequest, result: StreamResult) -> None:
-        """Add up what the attempt used, by the provider's count or else by our estimate."""
+        """Add the usage and cost of an attempt, as reported by the provider or estimated."""
         self._latency = round(self._clock() - self._started_at, 4)
         rate = self._get_model_limits(self.model.name).characters_per_token
-        usage, guess = result.usage, estimate_usage(request, result.characters, rate)
+        usage, estimate = result.usage, estimate_usage(request, result.characters, rate)
         if usage is None:
-            if not guess.output and result.fault is not None:
+            if not estimate.output and result.fault is not None:  # a failed request without output is free
                 return
-            usage = guess
-        elif result.finish is None and guess.output > usage.output:  # the count came before the words
-            usage = msgspec.structs.replace(usage, output=guess.output, estimated=True)
+            usage = estimate
+        elif result.finish is None and estimate.output > usage.output:  # the stream broke after an early count
+            usage = msgspec.structs.replace(usage, output=estimate.output, estimated=True)
         self._usage += usage
         cost = await asyncio.to_thread(self.model.provider.call_cost_usd, self.model.model, usage)
         self._cost = sum_costs((self._cost, cost))

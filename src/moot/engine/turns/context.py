@@ -1,4 +1,4 @@
-"""Where turns are taken: which run it is, what was said until now, and in which manner somebody speaks."""
+"""Inputs of a turn: the run, its transcript, and the options of the turn."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
@@ -20,7 +20,10 @@ ResolveParticipantModel = Callable[[Participant], Awaitable[Sequence[ResolvedMod
 
 
 class RunTranscript(Protocol):
-    """What was said and found until now, and the place where more is kept."""
+    """Messages and results of a run, and the methods that add to them.
+
+    `StoredTranscript` writes to the database, `MemoryTranscript` keeps everything in memory.
+    """
 
     @property
     def messages(self) -> Sequence[Message]: ...
@@ -30,14 +33,16 @@ class RunTranscript(Protocol):
 
     @property
     def spent_usd(self) -> float:
-        """What the run has cost until now, whatever came of it, as far as prices are known."""
+        """Cost of the run until now, including failed calls; calls without a known price count 0."""
         ...
 
     def has_open_turn(self, turn_key: TurnKey) -> bool:
-        """Tell whether readers have seen something of a turn, and not its end."""
+        """Whether clients have received events of the turn, but not its end."""
         ...
 
-    async def append_events(self, events: list[Event]) -> None: ...
+    async def append_events(self, events: list[Event]) -> None:
+        """Queue events without waiting until they are stored."""
+        ...
 
     async def commit_event(
         self,
@@ -47,37 +52,26 @@ class RunTranscript(Protocol):
         lanes: Sequence[Lane] = (),
         charges: Sequence[Charge] = (),
     ) -> int:
-        """Keep an event, what comes of it and what it cost, all or nothing; it is safe when this returns.
-
-        What is returned is the number of the message, if there is one.
-        """
+        """Store an event and its records in one transaction; return the message number after the commit."""
         ...
 
     def discard_failed_turns(self, participant: str) -> None:
-        """Forget the turns that somebody is to try again."""
+        """Remove failed turns of the participant and their instructions from `messages`, before a retry."""
         ...
 
 
 class RunContext(Struct, frozen=True, kw_only=True):
-    """Which run this is, and what everybody at the table shares."""
-
     run: str
-    discussion: str
+    discussion: str  # empty if the run is not stored
     plan: RunPlan
-    revision: int = 0
+    revision: int = 0  # raised by each retry
     attachments: AttachmentsByMessage = {}
 
 
 class TurnOptions(Struct, frozen=True, kw_only=True):
-    """How somebody speaks: what is seen and told before, and as what the answer is kept.
-
-    With `then` it is in a lane, a thread of one's own, and that is how far the lane has come with an answer. Whoever is
-    `acting` answers with an array of speech and actions.
-    """
-
-    view: View = everything
-    instruction: str = ""
-    build_instructions: BuildInstructions | None = None
-    role: MessageRole = "assistant"
-    lane_status: LaneStatus | None = None
-    with_actions: bool = False
+    view: View = everything  # selects the visible messages
+    instruction: str = ""  # added to the prompt, not stored as a message
+    build_instructions: BuildInstructions | None = None  # builds a hidden message that is stored before the turn
+    role: MessageRole = "assistant"  # of the stored answer
+    lane_status: LaneStatus | None = None  # if set, the turn runs in a lane, which gets this status with an answer
+    with_actions: bool = False  # the answer is a JSON array of speech and actions

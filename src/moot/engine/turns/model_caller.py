@@ -1,6 +1,7 @@
-"""One participant's turn: models in order, keys within a model, and a retry only before text was shown.
+"""Model caller: calls a model with retries, other keys and fallback models.
 
-Every turn ends with a TurnEnded, whatever went wrong on the way; whoever let it speak keeps and tells it.
+A call is retried only while clients have received no text. Every error of a provider ends in a `TurnEnded`, which the
+caller stores and sends.
 """
 
 import asyncio
@@ -25,35 +26,34 @@ from moot.types.faults import Fault, make_fault
 from moot.types.model_info import ModelLimits
 from moot.types.requests import ModelRequest, strip_signatures
 
-MAX_ATTEMPTS = 3  # asks of one model, over all its keys
-MAX_WAIT_SECONDS = 20.0  # seconds that a rate limit may ask us to wait
-MAX_PAUSE_SECONDS = 1.0  # seconds after which Moot asks itself again, unless it must wait longer
-CALL_LIMIT_REACHED = "Moot itself makes as many calls of models as it may in a minute."
+MAX_ATTEMPTS = 3  # requests to one model, over all its keys
+MAX_WAIT_SECONDS = 20.0  # longest `retry_after` of a rate limit that is waited for
+MAX_PAUSE_SECONDS = 1.0  # longest backoff between two checks of Moot's own call limit
+CALL_LIMIT_REACHED = "Moot has reached its limit of model calls per minute."
 CALL_LIMIT_ADVICE = (
     f"{CALL_LIMIT_REACHED} Try again in a moment, or raise model_calls_a_minute under [rates] in moot.toml."
 )
-BACKOFF_SECONDS = 0.5  # seconds before the first retry, doubled for each further one, with jitter
+BACKOFF_SECONDS = 0.5  # before the first retry; doubled for each further one, with jitter
 
-AcquireCall = Callable[[], Awaitable[float | None]]  # None, or the seconds after which to ask again
+AcquireCall = Callable[[], Awaitable[float | None]]  # None if allowed, or the seconds to wait
 
 NO_PARTICIPANT = TurnKey("nobody")
 
 
 async def allow_every_call() -> None:
-    """Let every call be made at once."""
+    """Default without a rate limit."""
 
 
 async def discard_events(_: list[Event]) -> None:
-    """Tell nobody."""
+    """Default of a call without clients."""
 
 
 def unknown_model_limits(_: str) -> ModelLimits:
-    """Know nothing of a model."""
     return ModelLimits()
 
 
 class CallNotAllowed(Exception):
-    """Moot itself makes as many calls as it may, or a stop came first: no other key or model can help."""
+    """Moot's own call limit is reached, or a stop came first. No other key or model helps, so fallbacks are skipped."""
 
     def __init__(self, result: StreamResult) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class CallNotAllowed(Exception):
 
 
 class ModelCaller:
-    """Before each attempt `admit` is asked whether a call may be made now."""
+    """`acquire_call` is awaited before each attempt and applies Moot's own rate limit."""
 
     def __init__(
         self,
@@ -90,12 +90,13 @@ class ModelCaller:
         enforce_budget: EnforceBudget = ignore_budget,
         names: SpeakerNames | None = None,
     ) -> TurnEnded:
-        """Ask the first model of the chain and, where it fails before it said anything, the next ones.
+        """Call the first model of the chain, and the next one if it fails before sending text.
 
-        By `measure` tokens are guessed where a model does not count them. With `act_of`, an answer is an array of
-        speech and actions; each attempt is an act of its own. What is in the `kit` may be called; `afford` is told what
-        that has cost, between two rounds of it. An answer in which another of the `names` speaks is thrown away and asked
-        for again, a few times.
+        get_model_limits: characters per token, to estimate usage that the provider does not report.
+        new_lesson_parser: the answer is a JSON array of speech and actions; each attempt gets a new parser.
+        toolset: tools that the model may call.
+        enforce_budget: called with the cost between two rounds of tool calls; it may request a stop.
+        names: an answer that speaks as another of these names is rejected and requested again, a few times.
         """
         turn = TurnAttempts(turn_key, stop, emit, get_model_limits, new_lesson_parser, names)
         if toolset is not None:
@@ -104,7 +105,7 @@ class ModelCaller:
         if result.status != "tool_call":
             return turn.build_turn_end(result)
         if toolset is None:
-            await Toolset().call_tools(  # which tells that there are none
+            await Toolset().call_tools(  # emits the calls with an error: there are no tools
                 result.tool_calls,
                 ToolCallContext(turn_key=turn_key, stop=stop, approval_stop=stop, emit=emit),
             )
@@ -121,17 +122,17 @@ class ModelCaller:
     async def _call_with_fallbacks(
         self, turn: TurnAttempts, chain: Sequence[ResolvedModel], request: ModelRequest
     ) -> StreamResult:
-        for place, model in enumerate(chain):
+        for index, model in enumerate(chain):
             turn.model = model
             try:
                 result = await self._call_model(turn, request)
-            except CallNotAllowed as refused:
-                return refused.result
-            if not _can_retry(result) or place == len(chain) - 1:
+            except CallNotAllowed as error:
+                return error.result
+            if not _can_retry(result) or index == len(chain) - 1:
                 return result
-            then, why = chain[place + 1].name, result.fault.message if result.fault else ""
-            await turn.emit_notice("fallback", f"{why} {then} is asked instead of {model.name}.")
-            request = strip_signatures(request)
+            fallback, reason = chain[index + 1].name, result.fault.message if result.fault else ""
+            await turn.emit_notice("fallback", f"{reason} {fallback} is asked instead of {model.name}.")
+            request = strip_signatures(request)  # reasoning signatures are valid for one provider only
         raise AssertionError("the last model returns")
 
     async def complete_request(
@@ -141,13 +142,13 @@ class ModelCaller:
         stop: StopSignal,
         emit: Emit = discard_events,
     ) -> TurnEnded:
-        """Ask as for a turn of nobody at a table."""
+        """Call a model outside a turn, for example to create a title or a summary."""
         ended = await self.call(NO_PARTICIPANT, chain, request, stop, emit)
         telemetry.count_turn(ended)
         return ended
 
     async def _call_model(self, turn: TurnAttempts, request: ModelRequest) -> StreamResult:
-        """Ask one model up to three times, with the best key each time."""
+        """Call one model up to `MAX_ATTEMPTS` times, with the best available key each time."""
         tried: set[str] = set()
         key = turn.model.keys.select_key(tried)
         for attempt in range(1, MAX_ATTEMPTS + 1):
@@ -158,44 +159,36 @@ class ModelCaller:
             if attempt == MAX_ATTEMPTS or (attempt > 1 and result.status == "timeout"):
                 return add_attempt_count(result, attempt)
             if other is not None and result.fault is not None:
-                await turn.emit_notice(
-                    "next_key", f"{result.fault.message} Trying the key from {other.source}."
-                )
+                await turn.emit_notice("next_key", f"{result.fault.message} Trying the key from {other.source}.")
                 key = other
                 continue
             if not await self._wait_before_retry(turn, result, attempt):
                 return turn.stop_result_or(result)
         raise AssertionError("the last attempt returns")
 
-    def _next_key(
-        self, model: ResolvedModel, key: Key | None, trouble: Fault | None, tried: set[str]
-    ) -> Key | None:
-        """Let a key rest that may be to blame, and find the one to try instead."""
-        if key is None or trouble is None or not _can_other_key_help(trouble):
+    def _next_key(self, model: ResolvedModel, key: Key | None, fault: Fault | None, tried: set[str]) -> Key | None:
+        """Put a key that may have caused the fault into cooldown; return another key, or None."""
+        if key is None or fault is None or not _can_other_key_help(fault):
             return None
-        model.keys.cool_down(key, trouble)
+        model.keys.cool_down(key, fault)
         tried.add(key.source)
         return model.keys.select_key(tried)
 
-    async def _call_until_accepted(
-        self, turn: TurnAttempts, request: ModelRequest, key: Key | None
-    ) -> StreamResult:
-        """Ask, and ask again while it is not its own words that the model says."""
+    async def _call_until_accepted(self, turn: TurnAttempts, request: ModelRequest, key: Key | None) -> StreamResult:
+        """Repeat the request while the answer speaks as another participant."""
         while (result := await self._stream_attempt(turn, request, key)).impersonated is not None:
             await turn.reject_answer(result.impersonated)
         return result
 
-    async def _stream_attempt(
-        self, turn: TurnAttempts, request: ModelRequest, key: Key | None
-    ) -> StreamResult:
+    async def _stream_attempt(self, turn: TurnAttempts, request: ModelRequest, key: Key | None) -> StreamResult:
         if turn.stop.reason:
             return StreamResult(turn.stop.reason)
         await self._wait_for_call_limit(turn)
         if key is not None:
             key.uses += 1
         await turn.start_attempt()
-        ask = await _adapt_request(request, turn.model)
-        stream = turn.model.provider.stream_chunks(ask, key.secret if key else None)
+        adapted = await _adapt_request(request, turn.model)
+        stream = turn.model.provider.stream_chunks(adapted, key.secret if key else None)
         result = await consume_stream(
             stream,
             turn.turn_key,
@@ -204,14 +197,14 @@ class ModelCaller:
             turn.emit,
             turn.start_lesson_parser(),
             label_filter=turn.new_label_filter(),
-            has_tools=bool(ask.tools),
+            has_tools=bool(adapted.tools),
             has_spoken=turn.has_text,
         )
-        await turn.count_usage(ask, result)
+        await turn.count_usage(adapted, result)
         return explain_fault(result, turn.model, key)
 
     async def _wait_for_call_limit(self, turn: TurnAttempts) -> None:
-        """Wait until a call may be made, as long as that makes sense."""
+        """Wait for Moot's own call limit. Raises CallNotAllowed after `max_wait_seconds` or a stop."""
         waited, pause = 0.0, 0.0
         while (seconds := await self._acquire_call()) is not None:
             pause = max(seconds, min(2 * pause, MAX_PAUSE_SECONDS))
@@ -224,50 +217,50 @@ class ModelCaller:
             waited += pause
 
     async def _wait_before_retry(self, turn: TurnAttempts, result: StreamResult, attempt: int) -> bool:
-        """Wait as long as it makes sense before the same is asked again; False is: do not ask again."""
-        trouble = result.fault
-        if trouble is None or not trouble.retryable:
+        """Wait for `retry_after` or with backoff; return False if there is no retry.
+
+        There is none if the fault is permanent, the wait would be too long, or a stop came.
+        """
+        fault = result.fault
+        if fault is None or not fault.retryable:
             return False
-        seconds = trouble.retry_after
+        seconds = fault.retry_after
         if seconds is None:
             seconds = self._backoff_seconds * 2 ** (attempt - 1) * (0.5 + self._jitter())
             if result.status == "empty_response":
                 await turn.emit_notice("asked_again", "The answer was empty; asking again.")
             else:
-                await turn.emit_notice("retry", f"{trouble.message} Trying again.")
+                await turn.emit_notice("retry", f"{fault.message} Trying again.")
         elif seconds <= self._max_wait_seconds:
-            await turn.emit_notice("waiting", f"{trouble.message} Waiting {seconds:.3g} s.")
+            await turn.emit_notice("waiting", f"{fault.message} Waiting {seconds:.3g} s.")
         else:
             return False
         return not await turn.stop.sleep_unless_stopped(seconds)
 
 
 async def _adapt_request(request: ModelRequest, model: ResolvedModel) -> ModelRequest:
-    """Address a request to a model, with words for the files that it cannot read, and no tools that it cannot call."""
-    ask = msgspec.structs.replace(request, model=model.model)
-    if not has_files(ask) and not ask.tools:
-        return ask
+    """Set the model name, replace files that the model cannot read, and remove tools if it supports none."""
+    adapted = msgspec.structs.replace(request, model=model.model)
+    if not has_files(adapted) and not adapted.tools:
+        return adapted
     profile = await asyncio.to_thread(model.provider.model_profile, model.model)
     if not profile.tools:
-        ask = msgspec.structs.replace(ask, tools=())
-    return replace_unreadable_files(ask, profile.files) if has_files(ask) else ask
+        adapted = msgspec.structs.replace(adapted, tools=())
+    return replace_unreadable_files(adapted, profile.files) if has_files(adapted) else adapted
 
 
 def _remaining_models(model: ResolvedModel, chain: Sequence[ResolvedModel]) -> Sequence[ResolvedModel]:
-    return chain[next(place for place, one in enumerate(chain) if one is model) :]
+    return chain[next(index for index, one in enumerate(chain) if one is model) :]
 
 
 def _can_retry(result: StreamResult) -> bool:
-    """Whether asking again, or somebody else, is right: nothing was shown and nobody said stop."""
+    """Whether another attempt, key or model makes sense: the call failed before any text, and was not stopped.
+
+    Blocked content is not retried, because other attempts would be blocked too.
+    """
     blocked = result.fault is not None and result.fault.kind == "content_blocked"
-    return (
-        result.status in {"error", "timeout", "empty_response"}
-        and not has_visible_text(result)
-        and not blocked
-    )
+    return result.status in {"error", "timeout", "empty_response"} and not has_visible_text(result) and not blocked
 
 
-def _can_other_key_help(trouble: Fault) -> bool:
-    return trouble.kind in {"auth", "rate_limit", "overloaded"} or (
-        trouble.kind == "api_error" and trouble.retryable
-    )
+def _can_other_key_help(fault: Fault) -> bool:
+    return fault.kind in {"auth", "rate_limit", "overloaded"} or (fault.kind == "api_error" and fault.retryable)

@@ -1,4 +1,4 @@
-"""Turns the end of a turn into a stored message, a charge and an error text."""
+"""Converts the end of a turn into a stored message, a charge and error messages."""
 
 import time
 from collections.abc import Mapping
@@ -18,11 +18,11 @@ from moot.types.faults import Fault, FaultKind, make_fault
 from moot.types.participants import Participant
 from moot.types.primitives import new_id
 
-LATE_MESSAGE = "It was too slow, and was not waited for. Try it again, or choose a faster model."
+LATE_MESSAGE = "It was too slow. The others continued without it. Retry it, or choose a faster model."
 
 
 def turn_message(run_context: RunContext, turn_end: TurnEnded) -> Message:
-    """Make the message of a turn that ended; how its prompt was made is not known after a crash."""
+    """Build the message of a turn. The caller adds the fields of the prompt, which are unknown after a crash."""
     return Message(
         id=new_id("msg"),
         discussion=run_context.discussion,
@@ -110,15 +110,15 @@ def has_visible_text(result: StreamResult) -> bool:
 
 
 def explain_fault(result: StreamResult, model: ResolvedModel, key: Key | None) -> StreamResult:
-    """Say who failed and, where a key was rejected, which one, so that its owner knows what to mend."""
+    """Add the model name and, for a rejected key, its source, so that the user knows which key to fix."""
     if result.fault is None:
         return result
-    words = result.fault.message
-    if model.provider.name not in words:
-        words = f"{model.name}: {words}"
+    message = result.fault.message
+    if model.provider.name not in message:
+        message = f"{model.name}: {message}"
     if key is not None and result.fault.kind == "auth":
-        words = f"{words} It came from {key.source}."
-    return _with_fault_message(result, result.fault, words)
+        message = f"{message} It came from {key.source}."
+    return _with_fault_message(result, result.fault, message)
 
 
 def add_attempt_count(result: StreamResult, tries: int) -> StreamResult:
@@ -128,17 +128,12 @@ def add_attempt_count(result: StreamResult, tries: int) -> StreamResult:
 
 
 def add_advice(result: StreamResult) -> StreamResult:
-    """Say what to do about what failed, where the words do not say so yet."""
-    trouble = result.fault
-    if (
-        trouble is None
-        or has_visible_text(result)
-        or trouble.kind not in FAULT_ADVICE
-        or "Try again" in trouble.message
-    ):
+    """Add what the user can do, unless the message says so or the turn has text."""
+    fault = result.fault
+    if fault is None or has_visible_text(result) or fault.kind not in FAULT_ADVICE or "Try again" in fault.message:
         return result
-    return _with_fault_message(result, trouble, f"{trouble.message} {FAULT_ADVICE[trouble.kind]}")
+    return _with_fault_message(result, fault, f"{fault.message} {FAULT_ADVICE[fault.kind]}")
 
 
-def _with_fault_message(result: StreamResult, trouble: Fault, words: str) -> StreamResult:
-    return msgspec.structs.replace(result, fault=msgspec.structs.replace(trouble, message=words))
+def _with_fault_message(result: StreamResult, fault: Fault, message: str) -> StreamResult:
+    return msgspec.structs.replace(result, fault=msgspec.structs.replace(fault, message=message))

@@ -1,4 +1,7 @@
-"""One turn: looked up if it was kept, else prepared, spoken and kept, whatever comes of it."""
+"""Turn runner: builds the prompt of a turn, calls the model, and commits the answer.
+
+A turn that is already stored is not called or charged again, so a run can be replayed after a crash.
+"""
 
 import asyncio
 import time
@@ -48,7 +51,7 @@ from moot.types.participants import Participant
 from moot.types.primitives import new_id
 from moot.types.run_plan import RunPlan
 
-TOOL_OPEN_SECONDS = 90.0  # for all servers of tools together; each has less
+TOOL_OPEN_SECONDS = 90.0  # for all tool servers together; each has a shorter timeout
 
 
 class TurnRunner:
@@ -71,72 +74,79 @@ class TurnRunner:
         self._tool_session = tool_session
 
     async def run(self, turn_key: TurnKey, options: TurnOptions) -> TurnStatus:
-        if (done := self._find_stored_turn(turn_key)) is not None:
-            return done.status
+        if (stored := self._find_stored_turn(turn_key)) is not None:
+            return stored.status
         if (stopped := await self._stop_before_start(turn_key, options)) is not None:
             return stopped
-        who = self.plan.find_participant(turn_key.participant)
+        participant = self.plan.find_participant(turn_key.participant)
         try:
-            chain = await self._resolve_model(who)
-        except UsageError as error:  # no key, say: this lane fails with words, the others go on
+            chain = await self._resolve_model(participant)
+        except UsageError as error:  # for example a missing key; only this turn fails
             return await self._commit_turn(
-                rejection_turn_end(turn_key, who, error), options, self._newest_message_seq()
+                rejection_turn_end(turn_key, participant, error), options, self._newest_message_seq()
             )
-        brief = (
+        instructions = (
             await self._instructions_message(turn_key, options, options.build_instructions, chain)
             if options.build_instructions
             else None
         )
         if (
-            brief is not None
+            instructions is not None
             and not options.with_actions
-            and (same := self._find_answer_to(brief, turn_key)) is not None
+            and (answer := self._find_answer_to(instructions, turn_key)) is not None
         ):
-            return same.status
-        return await self._call_and_commit(turn_key, who, options, chain, brief)
+            return answer.status
+        return await self._call_and_commit(turn_key, participant, options, chain, instructions)
 
     def reset_participant(self, participant: str, plan: RunPlan) -> None:
-        """Let somebody begin anew, perhaps with another model."""
+        """Prepare a retry of the participant. The plan may have another model for it."""
         self.plan = plan
         self.stop_signals[participant] = StopSignal(self._stop)
         self._transcript.discard_failed_turns(participant)
 
     def reset_late_participants(self) -> None:
-        """Let those speak in what comes next who were too slow for what came before."""
-        for who, stop in self.stop_signals.items():
+        """Let participants that timed out in the last stage take part in the next one."""
+        for participant, stop in self.stop_signals.items():
             if stop.reason == "late":
-                self.stop_signals[who] = StopSignal(self._stop)
+                self.stop_signals[participant] = StopSignal(self._stop)
 
     async def estimate_turn_cost(
         self, participant: Participant, build_instructions: BuildInstructions | None, view: View = everything
     ) -> float:
-        """Guess what another turn of somebody would cost: what is read, and an answer as long as the longest."""
-        said, run = self._transcript.messages, self._run_context.run
-        told = (
-            build_instructions(said, run, participant.id, PROMPT_CHARS_CEILING) if build_instructions else ""
+        """Estimate US dollars for one more turn, with an answer as long as the longest in this run.
+
+        Returns 0 if the price is unknown or the model cannot be called.
+        """
+        messages, run = self._transcript.messages, self._run_context.run
+        instructions = (
+            build_instructions(messages, run, participant.id, PROMPT_CHARS_CEILING) if build_instructions else ""
         )
         request = build_model_request(
-            self.plan, participant, view(said, participant.id, run), told, self._run_context.attachments
+            self.plan,
+            participant,
+            view(messages, participant.id, run),
+            instructions,
+            self._run_context.attachments,
         )
-        longest = max((m.content for m in said if m.run == run and m.participant), key=len, default="")
+        longest = max((m.content for m in messages if m.run == run and m.participant), key=len, default="")
         try:
             model = (await self._resolve_model(participant))[0]
         except UsageError:
-            return 0.0  # it will not be asked
+            return 0.0
         usage = estimate_usage(
             request, len(longest), self.plan.limits_for_model(participant.model).characters_per_token
         )
         return await asyncio.to_thread(model.provider.call_cost_usd, model.model, usage) or 0.0
 
     def _find_stored_turn(self, turn_key: TurnKey) -> Message | None:
-        """Find a turn that was kept before a crash: it is not asked, or paid, again."""
-        name = (self._run_context.run, turn_key.participant, turn_key.stage, turn_key.round)
-        said = reversed(self._transcript.messages)
-        return next((m for m in said if (m.run, m.participant, m.stage, m.round) == name), None)
+        """Find the message of a turn that was committed before a crash or a retry."""
+        key = (self._run_context.run, turn_key.participant, turn_key.stage, turn_key.round)
+        newest_first = reversed(self._transcript.messages)
+        return next((m for m in newest_first if (m.run, m.participant, m.stage, m.round) == key), None)
 
     async def _stop_before_start(self, turn_key: TurnKey, options: TurnOptions) -> TurnStatus | None:
-        """Tell how a turn ends that is stopped before it begins: nothing of it is kept but that its lane failed."""
-        if self._transcript.has_open_turn(turn_key):
+        """Return the status of a turn that is stopped before its start, or None. Only its lane is updated."""
+        if self._transcript.has_open_turn(turn_key):  # clients have its start event, so it needs an end event
             return None
         await self._stop_at_max_cost()
         reason = self.stop_signals[turn_key.participant].reason
@@ -149,41 +159,36 @@ class TurnRunner:
         return STATUS_BY_STOP_REASON[reason]
 
     async def _stop_at_max_cost(self, more: float = 0.0) -> None:
-        cap, spent = self.plan.cap, self._transcript.spent_usd + more
-        if cap is not None and spent >= cap and self._stop.reason is None:
-            words = f"The run has cost {format_usd(spent)}, and its cap is {format_usd(cap)}: it ends here."
-            await self._transcript.append_events([Notice(kind="cap", message=words)])
+        max_cost, spent = self.plan.cap, self._transcript.spent_usd + more
+        if max_cost is not None and spent >= max_cost and self._stop.reason is None:
+            text = f"The run has cost {format_usd(spent)} and its cap is {format_usd(max_cost)}. It ends here."
+            await self._transcript.append_events([Notice(kind="cap", message=text)])
             self._stop.request_stop("over_cap")
 
     async def _enforce_budget(self, cost: float) -> None:
-        """Let a turn that calls tools end where it, and with it the run, has cost what it may."""
+        """Stop the run if the uncommitted cost of the turn reaches the cap of the run or the weekly budget."""
         await self._stop_at_max_cost(cost)
         if self._tool_session is None or self._stop.reason is not None:
             return
-        if (words := await self._tool_session.check_budget(cost)) is not None:
-            await self._transcript.append_events([Notice(kind="cap", message=words)])
+        if (text := await self._tool_session.check_budget(cost)) is not None:
+            await self._transcript.append_events([Notice(kind="cap", message=text)])
             self._stop.request_stop("over_cap")
 
-    async def _open_toolset(
-        self, participant: Participant, model: ResolvedModel, stop: StopSignal
-    ) -> Toolset | None:
-        """Put together what somebody may call, and tell what is missing."""
+    async def _open_toolset(self, participant: Participant, model: ResolvedModel, stop: StopSignal) -> Toolset | None:
+        """Open the participant's tools. Missing tools are notices; the turn continues without them."""
         if self._tool_session is None or not participant.tools:
             return None
         profile = await asyncio.to_thread(model.provider.model_profile, model.model)
         if not profile.tools:
-            words = f"{model.name} cannot call tools: it answers without them."
-            await self._transcript.append_events(
-                [Notice(kind="tools", message=words, participant=participant.id)]
-            )
+            text = f"{model.name} cannot call tools. It answers without them."
+            await self._transcript.append_events([Notice(kind="tools", message=text, participant=participant.id)])
             return None
-        kit = await wait_at_most(
-            self._tool_session.load_participant_tools(participant), TOOL_OPEN_SECONDS, stop
-        )
-        told = kit.problems if kit else [] if stop.reason else ["The tool servers did not start in time."]
-        notices = [Notice(kind="tools", message=words, participant=participant.id) for words in told]
+        loaded = await wait_at_most(self._tool_session.load_participant_tools(participant), TOOL_OPEN_SECONDS, stop)
+        timeout_problems = [] if stop.reason else ["The tool servers did not start in time."]
+        problems = loaded.problems if loaded else timeout_problems
+        notices = [Notice(kind="tools", message=text, participant=participant.id) for text in problems]
         await self._transcript.append_events([*notices])
-        return kit.toolset if kit else None
+        return loaded.toolset if loaded else None
 
     async def _instructions_message(
         self,
@@ -192,20 +197,17 @@ class TurnRunner:
         build_instructions: BuildInstructions,
         chain: Sequence[ResolvedModel],
     ) -> Message | None:
-        """Write what somebody is to know first; None if it was told before a crash."""
-        if any(
-            (m.stage, m.round) == (turn_key.stage, turn_key.round)
-            for m in self._earlier_instructions(turn_key)
-        ):
+        """Build the hidden instructions of a turn; None if they were stored before a crash."""
+        if any((m.stage, m.round) == (turn_key.stage, turn_key.round) for m in self._earlier_instructions(turn_key)):
             return None
-        place = await asyncio.to_thread(max_prompt_chars, chain)
+        max_chars = await asyncio.to_thread(max_prompt_chars, chain)
         return Message(
             id=new_id("msg"),
             discussion=self._run_context.discussion,
             run=self._run_context.run,
             role="user",
             content=build_instructions(
-                self._transcript.messages, self._run_context.run, turn_key.participant, place
+                self._transcript.messages, self._run_context.run, turn_key.participant, max_chars
             ),
             stage=turn_key.stage,
             round=turn_key.round,
@@ -218,13 +220,11 @@ class TurnRunner:
     def _earlier_instructions(self, turn_key: TurnKey) -> list[Message]:
         run = self._run_context.run
         return [
-            m
-            for m in self._transcript.messages
-            if m.run == run and m.hidden and m.audience == (turn_key.participant,)
+            m for m in self._transcript.messages if m.run == run and m.hidden and m.audience == (turn_key.participant,)
         ]
 
     def _find_answer_to(self, instructions: Message, turn_key: TurnKey) -> Message | None:
-        """Find the answer that was given to the very same before."""
+        """Find an earlier answer to identical instructions, so that a retry does not repeat the call."""
         for earlier in self._earlier_instructions(turn_key):
             if (earlier.stage, earlier.content) == (instructions.stage, instructions.content):
                 answer = self._find_stored_turn(TurnKey(turn_key.participant, turn_key.stage, earlier.round))
@@ -240,56 +240,54 @@ class TurnRunner:
         chain: Sequence[ResolvedModel],
         instructions: Message | None,
     ) -> TurnStatus:
-        said = [*self._transcript.messages, *([instructions] if instructions else [])]
-        upto = self._newest_message_seq()
+        messages = [*self._transcript.messages, *([instructions] if instructions else [])]
+        visible_until = self._newest_message_seq()
         request = build_model_request(
             self.plan,
             participant,
-            options.view(said, turn_key.participant, self._run_context.run),
+            options.view(messages, turn_key.participant, self._run_context.run),
             options.instruction,
             self._run_context.attachments,
         )
-        act_of: NewLessonParser | None = None
+        new_lesson_parser: NewLessonParser | None = None
         if options.with_actions:
             request = replace(request, array_of=lesson_item_schema(participant.role))
-            act_of = partial(
+            new_lesson_parser = partial(
                 LessonTurnParser,
                 participant.role,
                 replay_messages(messages_visible_to_all(self._transcript.messages, [participant.id])),
             )
         stop = self.stop_signals[participant.id]
-        kit = await self._open_toolset(participant, chain[0], stop)
-        async with asyncio.TaskGroup() as beside:  # nobody waits for a brief to be written
-            kept = beside.create_task(self._commit_instructions(instructions)) if instructions else None
-            await asyncio.sleep(0)  # but it is told before the turn begins
-            ended = await self._model_caller.call(
+        toolset = await self._open_toolset(participant, chain[0], stop)
+        async with asyncio.TaskGroup() as group:  # the model call does not wait for the commit
+            committing = group.create_task(self._commit_instructions(instructions)) if instructions else None
+            await asyncio.sleep(0)  # starts the task, so its event comes before the start of the turn
+            turn_end = await self._model_caller.call(
                 turn_key,
                 chain,
                 request,
                 stop,
                 self._transcript.append_events,
                 self.plan.limits_for_model,
-                act_of,
-                kit,
+                new_lesson_parser,
+                toolset,
                 self._enforce_budget,
-                self._speaker_names(participant)
-                if options.role == "assistant"
-                else None,  # a synthesis may begin with anybody
+                # A synthesis may start with the name of any participant.
+                self._speaker_names(participant) if options.role == "assistant" else None,
             )
-        if stop.reason == "late" and ended.status == "failed" and ended.fault is None:
-            ended = replace(ended, fault=make_fault("timeout", LATE_MESSAGE))
-        return await self._commit_turn(ended, options, kept.result() if kept else upto)
+        if stop.reason == "late" and turn_end.status == "failed" and turn_end.fault is None:
+            turn_end = replace(turn_end, fault=make_fault("timeout", LATE_MESSAGE))
+        return await self._commit_turn(turn_end, options, committing.result() if committing else visible_until)
 
     def _speaker_names(self, participant: Participant) -> SpeakerNames:
-        """Say as whom somebody speaks, and whose words are not for it to say."""
+        """Return the participant's own name, and the names of others, as which it must not speak."""
         others = [other.name for other in self.plan.participants if other.id != participant.id]
         return SpeakerNames(participant.name, (*others, *self.plan.people))
 
     async def _commit_instructions(self, instructions: Message) -> int:
-        """Keep what somebody was told, and return its number."""
-        (who,) = instructions.audience or ("",)
+        (participant,) = instructions.audience or ("",)
         event = Prompted(
-            participant=who,
+            participant=participant,
             stage=instructions.stage or "",
             round=instructions.round or 0,
             message=instructions.id,
@@ -313,15 +311,14 @@ class TurnRunner:
         return turn_end.status
 
     def _lane_updates(self, turn_end: TurnEnded, options: TurnOptions) -> Sequence[Lane]:
-        """Say how far a turn has brought its lane."""
         if options.lane_status is None:
             return ()
-        who = turn_end.participant
+        participant = turn_end.participant
         if turn_end.status in ANSWERED_STATUSES:
-            return [Lane(participant=who, status=options.lane_status)]
-        reason = self.stop_signals[who].reason
-        words = turn_end.fault.message if turn_end.fault else stop_message(reason)
-        return [Lane(participant=who, status="error", error=words, late=reason == "late")]
+            return [Lane(participant=participant, status=options.lane_status)]
+        reason = self.stop_signals[participant].reason
+        error = turn_end.fault.message if turn_end.fault else stop_message(reason)
+        return [Lane(participant=participant, status="error", error=error, late=reason == "late")]
 
 
 def _lane_thread(turn_key: TurnKey, options: TurnOptions) -> str | None:

@@ -1,4 +1,7 @@
-"""Answers with a shape: a model is asked for JSON of a type, and what it says is checked, whatever it promised."""
+"""Structured output: requests JSON of a type from a model, and parses and validates the answer.
+
+The answer is always validated, because not every provider enforces the schema.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
@@ -22,23 +25,20 @@ from moot.types.requests import ModelRequest, assistant_message, user_message
 
 T = TypeVar("T", bound=Struct)
 
-ESCAPED_NUL = r"\u0000"  # which no database keeps
+ESCAPED_NUL = r"\u0000"  # databases reject it
 
 
 class StructuredResult(Struct, Generic[T], frozen=True, kw_only=True):
-    """An answer of the type that was asked for, or why there is none; and what it took, however it went.
-
-    `cost` is None where nobody knows.
-    """
+    """The parsed value, or the fault, with the usage of all attempts."""
 
     value: T | None
-    model: str
+    model: str  # that gave the last answer
     usage: Usage
-    cost: float | None
-    fault: Fault | None = None
+    cost: float | None  # US dollars; None if the price is unknown
+    fault: Fault | None = None  # also None after a stop
 
     def unwrap(self) -> T:
-        """Return the answer, where nothing can be done without it."""
+        """Return the value. Raises ProviderError if there is none."""
         if self.value is None:
             raise ProviderError(self.fault or make_fault("bad_response", f"{self.model} gave no answer."))
         return self.value
@@ -53,36 +53,38 @@ async def structured_completion(
     stop: StopSignal | None = None,
     max_attempts: int = MAX_ATTEMPTS,
 ) -> StructuredResult[T]:
-    """Ask for a value of a type, and once more with the reason if what came is none; `check` says what else is wrong."""
-    ask = replace(
+    """Request a value of `type_`. An invalid answer is sent back with the error, up to `max_attempts` requests.
+
+    `check` returns an error message for a value that parses but is wrong. Faults are returned, not raised.
+    """
+    current = replace(
         request,
         system=_with_schema_prompt(request.system, type_),
         json_schema=Raw(_encode_json(strict_schema(type_))),
     )
-    shaped: StructuredResult[T] = StructuredResult(value=None, model="", usage=Usage(), cost=0.0)
+    result: StructuredResult[T] = StructuredResult(value=None, model="", usage=Usage(), cost=0.0)
     value: T | str = ""
     for _ in range(max_attempts):
-        ended = await model_caller.complete_request(chain, ask, stop or StopSignal())
-        shaped = _add_cost(shaped, ended)
-        if ended.status != "completed":
-            return replace(shaped, fault=ended.fault)
-        value = _parse_answer(ended, type_, check)
+        turn_end = await model_caller.complete_request(chain, current, stop or StopSignal())
+        result = _add_cost(result, turn_end)
+        if turn_end.status != "completed":
+            return replace(result, fault=turn_end.fault)
+        value = _parse_answer(turn_end, type_, check)
         if isinstance(value, type_):
-            return replace(shaped, value=value)
+            return replace(result, value=value)
         reply = (
-            assistant_message(ended.message.text),
+            assistant_message(turn_end.message.text),
             user_message(load_template("ask_again").format(reason=value)),
         )
-        ask = replace(ask, messages=(*ask.messages, *reply))
-    asked = "was asked twice and " if max_attempts > 1 else ""
-    words = f"{shaped.model} {asked}did not answer in the form that is needed. {value} Try again, or choose another model."
-    return replace(shaped, fault=make_fault("bad_response", words))
+        current = replace(current, messages=(*current.messages, *reply))
+    attempts = "was asked twice and " if max_attempts > 1 else ""
+    text = f"{result.model} {attempts}did not return the required format. {value} Try again, or choose another model."
+    return replace(result, fault=make_fault("bad_response", text))
 
 
 async def complete_analysis(
     model_caller: ModelCaller, chain: Sequence[ResolvedModel], task: AnalysisTask, stop: StopSignal
 ) -> StructuredResult[Any]:
-    """Ask what an inquiry wants to know, as often as it may be asked."""
     return await structured_completion(
         model_caller, chain, task.request, task.answer_type, task.check, stop, task.max_attempts
     )
@@ -94,7 +96,7 @@ def _add_cost(result: StructuredResult[T], turn_end: TurnEnded) -> StructuredRes
 
 
 def _with_schema_prompt(system: str, type_: type[Struct]) -> str:
-    """Say what form is wanted in words too: not every model can be held to a schema."""
+    """Add the schema to the system prompt, for models without native schema support."""
     form = load_template("answer_in_json").replace("{schema}", _encode_json(struct_schema(type_)).decode())
     return f"{system}\n\n{form}".strip()
 
@@ -104,7 +106,7 @@ def _encode_json(value: object) -> bytes:
 
 
 def _parse_answer(turn_end: TurnEnded, type_: type[T], check: Callable[[T], str | None]) -> T | str:
-    """Read the JSON object in an answer, whatever stands around it; words say what is wrong with it."""
+    """Parse the JSON object, ignoring text around it; return an error message for the model if it is invalid."""
     text = turn_end.message.text.replace(ESCAPED_NUL, "")
     cut = " The answer was cut off at the token limit: write less." if turn_end.finish == "length" else ""
     found = text[text.find("{") : text.rfind("}") + 1]

@@ -1,4 +1,4 @@
-"""Estimates usage that a provider did not report, and resolves context limits."""
+"""Estimates of token usage that a provider did not report, and context limits of models."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from moot.types.model_info import CHARACTERS_PER_TOKEN, ModelLimits, Profile, To
 from moot.types.modes import WINDOWED_MODES
 from moot.types.requests import ModelRequest
 
-if TYPE_CHECKING:  # what is measured without a database needs none
+if TYPE_CHECKING:  # runs without a database do not import it
     from moot.store.billing.token_rates import TokenRates
 from moot.providers.registry import ResolvedModel
 
@@ -22,7 +22,7 @@ from moot.providers.registry import ResolvedModel
 def estimate_usage(
     request: ModelRequest, output_characters: int, characters_per_token: float = CHARACTERS_PER_TOKEN
 ) -> Usage:
-    """Guess by the characters that were sent and heard."""
+    """Estimate tokens by the number of characters in the request and the answer."""
     sent = estimate_tokens(request.system, characters_per_token) + sum(
         estimate_part_tokens(m.parts, characters_per_token) for m in request.messages
     )
@@ -30,9 +30,9 @@ def estimate_usage(
 
 
 def count_answer_tokens(turns: Iterable[Message]) -> dict[str, TokenCount]:
-    """Add up the words of answers and the tokens that providers counted for them, by model.
+    """Sum the characters and reported tokens of answers, by model.
 
-    What was sent is left out: providers add much to it that nobody wrote.
+    Input tokens are left out, because providers add hidden text to a request.
     """
     found: dict[str, TokenCount] = {}
     for turn in turns:
@@ -42,7 +42,7 @@ def count_answer_tokens(turns: Iterable[Message]) -> dict[str, TokenCount]:
 
 
 def _count_answer(turn: Message) -> TokenCount | None:
-    """Compare an answer with its count, unless that was guessed, or of more than its words: thoughts, or actions."""
+    """Return None if the tokens are estimated, or include reasoning or actions, which have no stored text."""
     usage = turn.usage
     if usage is None or usage.estimated or turn.script or (turn.thoughts and not usage.reasoning):
         return None
@@ -51,65 +51,53 @@ def _count_answer(turn: Message) -> TokenCount | None:
 
 
 class ContextLimits:
-    """`fallback` says who may be asked instead of a model: what is sent has to fit all of them."""
+    """`fallback` lists fallback models by model. A request must fit the context of all of them."""
 
-    def __init__(
-        self, rates: "TokenRates", registry: Registry, fallback: Mapping[str, tuple[str, ...]]
-    ) -> None:
+    def __init__(self, rates: "TokenRates", registry: Registry, fallback: Mapping[str, tuple[str, ...]]) -> None:
         self._rates = rates
         self._registry = registry
         self._fallback = fallback
 
     async def limits_for_models(self, models: Collection[str], mode: str) -> dict[str, ModelLimits]:
-        """Measure models, and those that may be asked instead; what is not known of any of them is left out."""
-        asked = {name: [name, *self._fallback.get(name, ())] for name in models}
-        rates = await self._rates.rates_by_model({name for names in asked.values() for name in names})
-        measures = {
-            name: ModelLimits(characters_per_token=rate.characters_per_token) for name, rate in rates.items()
-        }
+        """Return limits by model. Models without any known limit are left out."""
+        with_fallbacks = {name: [name, *self._fallback.get(name, ())] for name in models}
+        rates = await self._rates.rates_by_model({name for names in with_fallbacks.values() for name in names})
+        limits = {name: ModelLimits(characters_per_token=rate.characters_per_token) for name, rate in rates.items()}
         if mode in WINDOWED_MODES:
-            profiles = await asyncio.to_thread(self._load_profiles, asked)
+            profiles = await asyncio.to_thread(self._load_profiles, with_fallbacks)
             for name, found in profiles.items():
                 rate = rates[name].characters_per_token if name in rates else CHARACTERS_PER_TOKEN
-                measures[name] = combine_model_limits(found, rate)
-        return {name: measure for name, measure in measures.items() if measure != ModelLimits()}
+                limits[name] = combine_model_limits(found, rate)
+        return {name: limit for name, limit in limits.items() if limit != ModelLimits()}
 
     def _load_profiles(self, models_with_fallbacks: Mapping[str, Sequence[str]]) -> dict[str, list[Profile]]:
-        """Look models up in the list of prices, which is slow to load."""
-        found = {
-            name: [self._load_profile(one) for one in names] for name, names in models_with_fallbacks.items()
-        }
-        return {name: [one for one in some if one is not None] for name, some in found.items()}
+        """Blocking: loads the price list from disk."""
+        found = {name: [self._load_profile(one) for one in names] for name, names in models_with_fallbacks.items()}
+        return {name: [one for one in profiles if one is not None] for name, profiles in found.items()}
 
     def _load_profile(self, model: str) -> Profile | None:
         provider, _, name = model.partition("/")
         try:
-            return (
-                self._registry.get_provider(provider).model_profile(name)
-                if provider in self._registry
-                else None
-            )
-        except UsageError:  # its turn will say so
+            return self._registry.get_provider(provider).model_profile(name) if provider in self._registry else None
+        except UsageError:  # the turn reports it
             return None
 
 
 def combine_model_limits(
     profiles: Sequence[Profile], characters_per_token: float = CHARACTERS_PER_TOKEN
 ) -> ModelLimits:
-    """Measure a model by its profile and those of its fallbacks: the smallest must be able to hold it."""
+    """Combine the profiles of a model and its fallbacks; the smallest context counts."""
     if not profiles:
         return ModelLimits(characters_per_token=characters_per_token)
     contexts = [one.context for one in profiles if one.context is not None]
     answer = profiles[0].default_max_tokens
-    return ModelLimits(
-        characters_per_token=characters_per_token, context=min(contexts, default=None), answer=answer
-    )
+    return ModelLimits(characters_per_token=characters_per_token, context=min(contexts, default=None), answer=answer)
 
 
-PROMPT_CHARS_CEILING = 200_000  # characters, however large the window
+PROMPT_CHARS_CEILING = 200_000  # upper limit, even for a larger context
 
 
 def max_prompt_chars(chain: Sequence[ResolvedModel]) -> int:
-    """Count a character a token of the smallest window, which is safe in any script."""
+    """Return the smallest context of the chain, with one character per token, which is safe in any script."""
     windows = [one.provider.model_profile(one.model).context for one in chain]
     return min([PROMPT_CHARS_CEILING, *(window for window in windows if window is not None)])

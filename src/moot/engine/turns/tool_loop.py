@@ -1,6 +1,6 @@
-"""The tool loop of a turn: what was called is told to the model, which is asked on, until it has answered.
+"""Tool loop of a turn: executes tool calls, sends the results to the model, and repeats until it answers.
 
-All of it is one answer: what was said before a call stays, and goes back to the model with the rest.
+All rounds form one answer: text before a call is kept, and is part of the next request.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,8 +19,8 @@ from moot.types.requests import ModelMessage, ModelRequest
 from moot.types.tools import ToolUse
 
 MAX_TOOL_ROUNDS = 100
-STILL_WORKING_ROUND = 20  # the round after which people are told
-MAX_ERRORS_IN_A_ROW = 5  # in a row
+STILL_WORKING_ROUND = 20  # after this round, a notice tells users that the turn is active
+MAX_ERRORS_IN_A_ROW = 5
 PARAGRAPH_BREAK = "\n\n"
 
 CallModel = Callable[[ModelRequest], Awaitable[StreamResult]]
@@ -28,11 +28,11 @@ EnforceBudget = Callable[[float], Awaitable[None]]
 
 
 async def ignore_budget(_: float) -> None:
-    """Let a turn cost what it costs."""
+    """Default without a budget."""
 
 
 class ToolLoop:
-    """`afford` is told between two rounds what the turn has cost, and stops it where that is too much."""
+    """`enforce_budget` is called between rounds with the cost of the turn; it may request a stop."""
 
     def __init__(
         self, turn: TurnAttempts, toolset: Toolset, call_model: CallModel, enforce_budget: EnforceBudget
@@ -45,30 +45,30 @@ class ToolLoop:
         self._combined = StreamResult("completed")
         self._emit = turn.emit
         self._approval_stop = turn.stop
-        # Whoever says something meanwhile waits for the end of it.
+        # A follow-up message does not interrupt tool calls, which may have effects. It is queued until the end.
         self._stop = StopSignal(turn.stop, ignored_reason="follow_up_interrupt")
 
     async def run_rounds(self, request: ModelRequest, result: StreamResult) -> StreamResult:
-        """Go on from an answer that calls tools."""
+        """Continue from a result with tool calls; return the combined result of all rounds."""
         for done in range(1, MAX_TOOL_ROUNDS + 1):
             self._add_result(result)
             request = await self._call_tools(request, result)
             if (end := await self._check_end(done)) is not None:
                 return self._combine_results(end)
-            self._turn.continue_answer(
-                self._continuation_emit(), self._stop, has_text=bool(self._combined.text)
-            )
+            self._turn.continue_answer(self._continuation_emit(), self._stop, has_text=bool(self._combined.text))
             result = await self._call_model(request)
             if result.status != "tool_call":
                 self._add_result(result)
                 return self._combine_results(result)
         return self._combine_results(
-            _error_result(f"The model called tools {MAX_TOOL_ROUNDS} times over, and was not asked on.")
+            _error_result(
+                f"The model called tools in {MAX_TOOL_ROUNDS} rounds without finishing, so the turn was ended."
+            )
         )
 
     async def _call_tools(self, request: ModelRequest, result: StreamResult) -> ModelRequest:
-        """Make the calls of an answer, and add both to what is asked next."""
-        used = await self._toolset.call_tools(
+        """Execute the calls of a result, and return the next request, with the result and the tool results."""
+        records = await self._toolset.call_tools(
             result.tool_calls,
             ToolCallContext(
                 turn_key=self._turn.turn_key,
@@ -78,28 +78,24 @@ class ToolLoop:
                 text_length=len(self._combined.text),
             ),
         )
-        self.tool_uses += [one.tool_use for one in used]
+        self.tool_uses += [record.tool_use for record in records]
         more = (
             ModelMessage("assistant", result.parts),
-            ModelMessage("user", tuple(one.result for one in used)),
+            ModelMessage("user", tuple(record.result for record in records)),
         )
         return replace(request, messages=(*request.messages, *more))
 
     async def _check_end(self, rounds: int) -> StreamResult | None:
-        """Tell whether, after so many rounds, the model is not asked on, and why."""
+        """Return the result with which the loop ends, or None if it continues."""
         if self._stop.reason is None:
             await self._enforce_budget(self._turn.cost)
         if self._stop.reason is not None:
             return StreamResult(self._stop.reason)
         failed = list(takewhile(lambda use: use.is_error, reversed(self.tool_uses)))
         if len(failed) >= MAX_ERRORS_IN_A_ROW:
-            return _error_result(
-                f"{len(failed)} calls of tools in a row failed, the last one with: {failed[0].content[:300]}"
-            )
+            return _error_result(f"{len(failed)} tool calls in a row failed. The last error: {failed[0].content[:300]}")
         if rounds == STILL_WORKING_ROUND:
-            await self._turn.emit_notice(
-                "still_working", f"Still working: tools were called {rounds} times over."
-            )
+            await self._turn.emit_notice("still_working", f"Still working: {rounds} rounds of tool calls.")
         return None
 
     def _add_result(self, result: StreamResult) -> None:
@@ -120,7 +116,7 @@ class ToolLoop:
         )
 
     def _combine_results(self, result: StreamResult) -> StreamResult:
-        """Make one result of all rounds, which ended as the last one did."""
+        """Return the text of all rounds with the status of the last one."""
         last = {name: getattr(result, name) for name in ("status", "finish", "fault")}
         return replace(self._combined, **last)
 
@@ -130,7 +126,7 @@ class ToolLoop:
 
 
 class ContinuationEmitter:
-    """Tells of a further round as of more of the same text."""
+    """Emits a later round as a continuation of the same text."""
 
     def __init__(self, emit: Emit, text: str, thoughts: str, gap: str) -> None:
         self._emit = emit
@@ -140,7 +136,7 @@ class ContinuationEmitter:
         self._gap = self._before_text
 
     async def __call__(self, events: list[Event]) -> None:
-        await self._emit([told for event in events for told in self._adapt_event(event)])
+        await self._emit([adapted for event in events for adapted in self._adapt_event(event)])
 
     def _adapt_event(self, event: Event) -> list[Event]:
         match event:
@@ -150,7 +146,7 @@ class ContinuationEmitter:
             case ThoughtDelta(text=text):
                 gap, self._before_thoughts = self._before_thoughts, ""
                 return [replace(event, text=gap + text)]
-            case TextRetracted() if self._text:  # of this round alone: what came before it stays
+            case TextRetracted() if self._text:  # clients drop all text, so send that of earlier rounds again
                 self._before_text = self._gap
                 at = event.turn_key
                 again = TextDelta(participant=at.participant, stage=at.stage, round=at.round, text=self._text)
@@ -162,6 +158,6 @@ def _join_text(text: str, more: str, gap: str) -> str:
     return f"{text}{gap}{more}" if text and more else text or more
 
 
-def _error_result(words: str) -> StreamResult:
-    trouble: Fault = make_fault("bad_response", words, retryable=False)
-    return StreamResult("error", fault=trouble)
+def _error_result(message: str) -> StreamResult:
+    fault: Fault = make_fault("bad_response", message, retryable=False)
+    return StreamResult("error", fault=fault)

@@ -1,1 +1,1 @@
-"""Structured questions to a model: the prompt, the type of the answer, its check."""
+"""Model tasks with structured output: prompt, answer type, validation."""

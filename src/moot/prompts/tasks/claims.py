@@ -1,4 +1,7 @@
-"""The ledger of a debate: who claims what, and who changed position; a quote counts only if it is in the answer it names."""
+"""Claims task of a debate: who claims what, and who changed position.
+
+The model returns quotes. A quote counts only if it occurs in the message of that participant.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,16 +15,13 @@ from moot.types.debate import Claim, ClaimQuote, DebateClaims, PositionChange
 from moot.types.discussions import Message
 from moot.types.events import LedgerMade
 
-MIN_QUOTE_CHARACTERS = 12  # characters; fewer would be in any answer
-QUOTE_PADDING = r"(?:[\s\"'“”„»«\u2018\u2019…]|\.\.\.)+"  # what models put before a quote, and after it
+MIN_QUOTE_CHARACTERS = 12  # shorter strings occur in any answer
+QUOTE_PADDING = r"(?:[\s\"'“”„»«\u2018\u2019…]|\.\.\.)+"  # models add these before and after a quote
 
 
 def claims_task(messages: Sequence[Message], run: str, max_chars: int) -> AnalysisTask:
-    """Ask who claims what in which words, and who changed position after whose argument."""
     labels = label_positions(messages, run)
-    shown = debate_material(
-        messages, run, {label: [one.first, one.final] for label, one in labels.items()}, max_chars
-    )
+    shown = debate_material(messages, run, {label: [one.first, one.final] for label, one in labels.items()}, max_chars)
     rests_on = make_cache_key("ledger", shown)
     return AnalysisTask(
         cache_key=rests_on,
@@ -33,7 +33,7 @@ def claims_task(messages: Sequence[Message], run: str, max_chars: int) -> Analys
 
 
 def _claims_answer_type(labels: tuple[str, ...]) -> type[Struct]:
-    """Make the form of a ledger in which nobody but those who took part can be named."""
+    """Build the answer type at run time, so that the schema allows only these labels."""
     who: Any = Literal.__getitem__(labels)
     voices: Any = list[defstruct("Said", [("who", who), ("quote", str)])]  # type: ignore[misc]
     sides = [("claim", str), ("supporters", voices), ("opponents", voices)]
@@ -44,7 +44,7 @@ def _claims_answer_type(labels: tuple[str, ...]) -> type[Struct]:
 
 
 def _verify_claims(answer: Any, labels: Mapping[str, Position]) -> DebateClaims:
-    """Keep what can be proven: who is quoted said so, word by word."""
+    """Drop each quote and position change that the messages do not prove, and count the dropped ones."""
     asked = [said for one in answer.claims for said in (*one.supporters, *one.opponents)]
     claims = [_verify_claim(one, labels) for one in answer.claims]
     flips = [flip for one in answer.flips if (flip := _verify_position_change(one, labels)) is not None]
@@ -59,9 +59,7 @@ def _verify_claims(answer: Any, labels: Mapping[str, Position]) -> DebateClaims:
 def _verify_claim(one: Any, labels: Mapping[str, Position]) -> Claim:
     supporters, opponents = _verify_quotes(one.supporters, labels), _verify_quotes(one.opponents, labels)
     few = len({voice.participant for voice in supporters}) * 2 < len(labels)
-    return Claim(
-        claim=one.claim, supporters=supporters, opponents=opponents, minority=bool(supporters) and few
-    )
+    return Claim(claim=one.claim, supporters=supporters, opponents=opponents, minority=bool(supporters) and few)
 
 
 def _verify_quotes(quotes: Sequence[Any], labels: Mapping[str, Position]) -> tuple[ClaimQuote, ...]:
@@ -77,7 +75,7 @@ def _verify_quote(position: Position, quote: str) -> ClaimQuote | None:
 
 
 def _verify_position_change(one: Any, labels: Mapping[str, Position]) -> PositionChange | None:
-    """Keep a change of mind that shows in the second answer."""
+    """Return None unless the quote is in the final answer, and there is a second answer."""
     position = labels[one.who]
     exact = find_quote(one.quote, position.final.content)
     if exact is None or position.first is position.final:
@@ -94,7 +92,7 @@ def _verify_position_change(one: Any, labels: Mapping[str, Position]) -> Positio
 
 
 def find_quote(quote: str, text: str) -> str | None:
-    """Find a quote in a text, whatever the white space between its words, and return it as it stands there."""
+    """Ignore differences in whitespace. Return the string as it is in the text, or None."""
     words = re.sub(rf"\A{QUOTE_PADDING}|{QUOTE_PADDING}\Z", "", quote).split()
     if len(" ".join(words)) < min(MIN_QUOTE_CHARACTERS, len(text.strip())):
         return None

@@ -1,6 +1,6 @@
-"""The minutes of a debate: whether the first answers agree, and the summary of all of them.
+"""Agreement check and summary task of a debate.
 
-Whom an answer is about is never left to the model: participants are fields of the form that it fills in.
+Participants are fields of the answer type. So the model cannot omit or invent a participant.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,6 @@ class AgreementVerdict(Struct, frozen=True):
 
 
 def agreement_task(messages: Sequence[Message], run: str, max_chars: int) -> AnalysisTask:
-    """Ask whether the first answers say the same."""
     labels = label_positions(messages, run)
     shown = debate_material(messages, run, {label: [one.first] for label, one in labels.items()}, max_chars)
     rests_on = make_cache_key("agreed", shown)
@@ -48,12 +47,10 @@ def agreement_task(messages: Sequence[Message], run: str, max_chars: int) -> Ana
 def debate_summary_task(
     messages: Sequence[Message], run: str, max_chars: int, *, participants: Sequence[Participant]
 ) -> AnalysisTask:
-    """Ask for the structured summary: a row for each who answered, by the form itself."""
+    """The answer type has one field of type SummaryRow per position."""
     asked = user_question(messages, run)
     labels = label_positions(messages, run)
-    shown = debate_material(
-        messages, run, {label: [one.first, one.final] for label, one in labels.items()}, max_chars
-    )
+    shown = debate_material(messages, run, {label: [one.first, one.final] for label, one in labels.items()}, max_chars)
     rests_on = make_cache_key("summary", shown)
     heads: list[Any] = [
         ("overview", str),
@@ -79,7 +76,7 @@ def debate_summary_task(
 def _build_summary(
     original_prompt: str, answer: Any, rows: Mapping[str, SummaryRow], participants: Sequence[Participant]
 ) -> DebateSummary:
-    """Give each participant its one row; whoever did not answer has an empty one."""
+    """A participant without an answer gets an empty row."""
     empty = SummaryRow("", "", changed_position=False, key_points=())
     return DebateSummary(
         original_prompt=original_prompt,

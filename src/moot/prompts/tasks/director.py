@@ -1,6 +1,6 @@
-"""Who has the word next in a directed discussion: rules first, and a model only where they leave a choice.
+"""Speaker selection in a directed discussion (lesson): rules first, then a model task.
 
-Pure: the same floor gives the same decision, and there always is one.
+Pure: the same context returns the same decision. A fallback exists, so there is always a decision.
 """
 
 import re
@@ -15,21 +15,21 @@ from moot.prompts.tasks.task import AnalysisTask, accept_any_answer, analysis_re
 from moot.prompts.visibility import messages_visible_to_all
 from moot.types.discussions import Message
 from moot.types.events import ANSWERED_STATUSES, Decided
-from moot.types.modes import LESSON_ENDS, LESSON_STAGE, PREVIEW_CHARACTERS, USER_SPEAKS_NEXT, LessonRole
-from moot.types.participants import Participant
+from moot.types.modes import LESSON_ENDS, LESSON_STAGE, PREVIEW_CHARACTERS, USER_SPEAKS_NEXT
+from moot.types.participants import LessonRole, Participant
 from moot.types.run_plan import RunPlan
 from moot.whiteboard.describe import describe_board
 from moot.whiteboard.state import EMPTY_BOARD, Board
 
-MAX_MESSAGES, MAX_MESSAGE_CHARACTERS = 10, 200  # messages that are read, and characters of each
-MAX_SILENT_TURNS = 2  # turns in a row without content that end it
+MAX_MESSAGES, MAX_MESSAGE_CHARACTERS = 10, 200  # in the prompt of the director
+MAX_SILENT_TURNS = 2  # so many empty turns in a row end the lesson
 QUESTION_MARK_PATTERN = re.compile("[?\uff1f\u061f]")
-SPACED_LETTER = r"[^\W\u3040-\u30ff\u3400-\u9fff]"  # a letter of a script that puts spaces between words
+SPACED_LETTER = r"[^\W\u3040-\u30ff\u3400-\u9fff]"  # a letter of a script with spaces between words
 ROLE_ORDER: tuple[LessonRole | None, ...] = ("teacher", "assistant", "student", None)
 
 
 class TurnPreview(Struct, frozen=True, kw_only=True):
-    """A turn that was taken; without a preview and actions, it came to nothing."""
+    """A past turn in this run."""
 
     participant: str
     name: str
@@ -42,42 +42,38 @@ class TurnPreview(Struct, frozen=True, kw_only=True):
 
 
 class DirectorMessage(Struct, frozen=True):
-    """What somebody said; people are told from agents by `person`."""
-
     name: str
     text: str
     is_person: bool = False
 
 
 class DirectorContext(Struct, frozen=True, kw_only=True):
-    """All that a decision rests on: who is there, how many turns were taken of how many, and what came of them."""
+    """All input of a decision."""
 
     participants: tuple[Participant, ...]
     max_turns: int
-    turn: int
-    previous_turns: tuple[TurnPreview, ...] = ()
-    messages: tuple[DirectorMessage, ...] = ()
-    trigger: str | None = None
+    turn: int  # index of the next turn in this run
+    previous_turns: tuple[TurnPreview, ...] = ()  # of this run
+    messages: tuple[DirectorMessage, ...] = ()  # of all runs
+    trigger: str | None = None  # id of the participant that starts the lesson
     topic: str = ""
     board: Board = EMPTY_BOARD
 
     @property
     def last_user_message(self) -> str:
-        """The last thing that a person said."""
+        """Empty string if the user has sent no message."""
         return next((one.text for one in reversed(self.messages) if one.is_person), "")
 
 
 def build_director_context(
     plan: RunPlan, messages: Sequence[Message], run: str, turn: int, excluded_ids: Collection[str] = ()
 ) -> DirectorContext:
-    """See how things stand before a turn; what was said in later ones, before a crash, is not looked at.
+    """Build the context before a turn. `excluded_ids`: participants that cannot be selected any more.
 
-    `without` are those who will not speak any more.
+    After a crash the run replays its turns. Messages of later turns are ignored, so the decision stays the same.
     """
     known = messages_visible_to_all(messages, [who.id for who in plan.responding_participants])
-    before = [
-        m for m in known if not m.hidden and (m.run != run or m.stage != LESSON_STAGE or m.round < turn)
-    ]
+    before = [m for m in known if not m.hidden and (m.run != run or m.stage != LESSON_STAGE or m.round < turn)]
     begun = any(m.run != run and m.stage == LESSON_STAGE for m in before)
     turns = sorted((m for m in before if m.run == run and m.stage == LESSON_STAGE), key=lambda m: m.round)
     spoken = [m for m in before if m.content.strip() and m.status != "failed" and m.role != "system"]
@@ -94,7 +90,7 @@ def build_director_context(
 
 
 def decide_by_rules(context: DirectorContext) -> Decided | None:
-    """Decide where no choice is left; None where a model may choose."""
+    """Return None if the rules allow more than one choice; then a model decides."""
     turns = context.previous_turns[-MAX_SILENT_TURNS:]
     if not context.participants:
         return _make_decision(context, LESSON_ENDS, "Nobody is left who could speak.")
@@ -102,9 +98,7 @@ def decide_by_rules(context: DirectorContext) -> Decided | None:
         return _make_decision(
             context,
             LESSON_ENDS,
-            "The one turn was taken."
-            if context.max_turns == 1
-            else f"All {context.max_turns} turns were taken.",
+            "The one turn was taken." if context.max_turns == 1 else f"All {context.max_turns} turns were taken.",
         )
     if len(turns) == MAX_SILENT_TURNS and all(one.is_silent for one in turns):
         return _make_decision(context, LESSON_ENDS, "Two turns in a row came to nothing.")
@@ -121,22 +115,18 @@ def decide_by_rules(context: DirectorContext) -> Decided | None:
         return _make_decision(context, context.trigger or "", "Chosen to begin.")
     if named := _find_addressed_participant(context):
         return _make_decision(context, named.id, f"The user spoke to {named.name}.")
-    if QUESTION_MARK_PATTERN.search(context.last_user_message) and all(
-        one.is_silent for one in context.previous_turns
-    ):
-        return _make_decision(
-            context, speaker_candidates(context)[0].id, "The user's question waits for an answer."
-        )
+    if QUESTION_MARK_PATTERN.search(context.last_user_message) and all(one.is_silent for one in context.previous_turns):
+        return _make_decision(context, speaker_candidates(context)[0].id, "The user's question waits for an answer.")
     return None
 
 
 def fallback_decision(context: DirectorContext) -> Decided:
-    """Decide where the model did not: whoever has spoken least."""
+    """Used if the model task fails."""
     return _make_decision(context, speaker_candidates(context)[0].id, "Has spoken least so far.")
 
 
 def speaker_candidates(context: DirectorContext) -> Sequence[Participant]:
-    """List who may speak, the first choice first: nobody twice in a row, and nobody much more than another."""
+    """Best candidate first. Excludes the last speaker, and participants two or more turns ahead of the others."""
     last = context.previous_turns[-1].participant if context.previous_turns else None
     taken = Counter(one.participant for one in context.previous_turns)
     others = [who for who in context.participants if who.id != last]
@@ -146,16 +136,14 @@ def speaker_candidates(context: DirectorContext) -> Sequence[Participant]:
 
 
 def director_task(context: DirectorContext) -> AnalysisTask:
-    """Ask a model to choose among those who may speak; the first turn is not the user's."""
+    """The model may also return the user or the end, but not for the first turn. One attempt only."""
     able = [who.id for who in speaker_candidates(context)]
     choices = tuple(able if context.turn == 0 else [*able, USER_SPEAKS_NEXT, LESSON_ENDS])
     form = defstruct("Choice", [("next", Literal[choices]), ("reason", str)], frozen=True)
     rests_on = _decision_cache_key(context)
 
     def to_result(answer: Any) -> Decided:
-        return Decided(
-            basis=rests_on, turn=context.turn, next=answer.next, reason=answer.reason[:300], by="model"
-        )
+        return Decided(basis=rests_on, turn=context.turn, next=answer.next, reason=answer.reason[:300], by="model")
 
     return AnalysisTask(
         cache_key=rests_on,
@@ -172,7 +160,7 @@ def _make_decision(context: DirectorContext, next: str, reason: str) -> Decided:
 
 
 def _decision_cache_key(context: DirectorContext) -> str:
-    """Name what a decision rests on: where something is tried again, it is made anew."""
+    """Includes which turns were empty: a retry that changes a turn also changes the key."""
     return make_cache_key(
         "decision",
         str(context.turn),
@@ -181,7 +169,7 @@ def _decision_cache_key(context: DirectorContext) -> str:
 
 
 def _find_addressed_participant(context: DirectorContext) -> Participant | None:
-    """Find the first whom the user named, and who has not spoken since."""
+    """The first participant that the user's message names and that has no turn in this run yet."""
     spoken = {one.participant for one in context.previous_turns}
     places = [
         (place.start(), who)
@@ -213,8 +201,7 @@ def _render_material(context: DirectorContext, choices: Sequence[str]) -> str:
         _render_topic(context),
         "At the table:\n" + "\n".join(map(_render_participant, context.participants)),
         "The last words, oldest first:\n" + "\n".join(map(_render_message, context.messages[-MAX_MESSAGES:])),
-        "Turns since the user spoke:\n"
-        + ("\n".join(map(_render_turn, context.previous_turns)) or "none yet"),
+        "Turns since the user spoke:\n" + ("\n".join(map(_render_turn, context.previous_turns)) or "none yet"),
         describe_board(context.board, {who.id: who.name for who in context.participants}),
         f"Turn {context.turn + 1} of {context.max_turns}. You may choose: {', '.join(choices)}",
     ]
@@ -222,14 +209,14 @@ def _render_material(context: DirectorContext, choices: Sequence[str]) -> str:
 
 
 def _render_topic(context: DirectorContext) -> str:
-    opened = next(
-        (f" (opened by {who.name})" for who in context.participants if who.id == context.trigger), ""
-    )
+    opened = next((f" (opened by {who.name})" for who in context.participants if who.id == context.trigger), "")
     return f"The topic{opened}: {context.topic}" if context.topic else ""
 
 
 def _render_participant(participant: Participant) -> str:
-    return f"- {participant.id}: {participant.name}, {participant.role or 'participant'}, priority {participant.priority}"
+    return (
+        f"- {participant.id}: {participant.name}, {participant.role or 'participant'}, priority {participant.priority}"
+    )
 
 
 def _render_message(message: DirectorMessage) -> str:

@@ -1,4 +1,4 @@
-"""Prompts that judge an answer by assertions, and that rewrite a persona."""
+"""Evaluation tasks: judge an answer by assertions, and rewrite a persona's text."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated
@@ -35,7 +35,7 @@ class Judgement(Struct, frozen=True):
 
 
 def parse_assertions(text: str) -> tuple[str, ...]:
-    """Read assertions, one a line; empty lines say nothing."""
+    """Parse one assertion per line and ignore empty lines. Raises UsageError if a limit is exceeded."""
     found = tuple(line.strip() for line in text.splitlines() if line.strip())
     if not found:
         raise UsageError("assertions: there are none: write one a line.")
@@ -50,7 +50,7 @@ def parse_assertions(text: str) -> tuple[str, ...]:
 
 
 def judge_request(question: str, answer: str, assertions: Sequence[str], max_chars: int) -> ModelRequest:
-    """Put an answer before a judge: fenced, as what is judged and not as somebody who speaks to the judge."""
+    """Fence the answer, so that it cannot give instructions to the judge."""
     asked, given = fit_texts([question.strip() or NO_QUESTION_NOTE, answer.strip()], max_chars)
     return ModelRequest(
         model="",
@@ -73,7 +73,7 @@ def number_assertions(assertions: Sequence[str]) -> str:
 
 
 def require_one_verdict_each(count: int) -> Callable[[Judgement], str | None]:
-    """Check that there is exactly one verdict on each of so many assertions."""
+    """Return a validator. Its error message goes back to the model."""
 
     def check(judgement: Judgement) -> str | None:
         if sorted(one.number for one in judgement.verdicts) == list(range(1, count + 1)):
@@ -84,15 +84,15 @@ def require_one_verdict_each(count: int) -> Callable[[Judgement], str | None]:
 
 
 def sort_verdicts(judgement: Judgement) -> tuple[Verdict, ...]:
-    """Put verdicts in the order of the assertions."""
+    """Sort by assertion number."""
     ordered = sorted(judgement.verdicts, key=lambda one: one.number)
     return tuple(Verdict(one.passed, one.reason) for one in ordered)
 
 
 MAX_TEXT_CHARACTERS: dict[PersonaTextField, int] = {"description": 4000, "system_prompt": 20_000}
-MAX_GROWTH_CHARACTERS = 1500  # characters by which a description may grow in a round: changes are small
+MAX_GROWTH_CHARACTERS = 1500  # per round, to keep changes small
 REWRITE_MAX_TOKENS = 8000
-MAX_CHANGE_CHARACTERS = 300  # characters of a change that did not help
+MAX_CHANGE_CHARACTERS = 300  # per failed change in the prompt
 
 
 class RewriteAnswer(Struct, frozen=True):
@@ -101,13 +101,10 @@ class RewriteAnswer(Struct, frozen=True):
 
 
 class RewriteTarget(Struct, frozen=True, kw_only=True):
-    """What somebody plays, and the text that tells it: a persona's own prompt, else its description.
-
-    Without a persona there is no text yet, and a description is what comes of it.
-    """
+    """The persona text to rewrite: the system prompt if it has one, or else the description."""
 
     participant: Participant
-    persona: Persona | None = None
+    persona: Persona | None = None  # None: start from an empty description
 
     @property
     def field(self) -> PersonaTextField:
@@ -119,7 +116,7 @@ class RewriteTarget(Struct, frozen=True, kw_only=True):
         return str(getattr(self.persona, self.field)) if self.persona is not None else ""
 
     def render_prompt(self, text: str) -> str:
-        """Write the part as a model is told it, with another text."""
+        """Render the persona prompt with another value in the field."""
         if self.persona is not None:
             return persona_prompt(replace(self.persona, **{self.field: text}))
         return render_template(
@@ -131,7 +128,7 @@ class RewriteTarget(Struct, frozen=True, kw_only=True):
 def rewrite_request(
     target: RewriteTarget, evaluation: Evaluation, question: str, answer: str, max_chars: int
 ) -> ModelRequest:
-    """Ask for a small change, from the best there is, and knowing what did not help."""
+    """Request a small change of the best version so far. Lists later changes that failed."""
     found = best_round(evaluation.rounds)
     text = found.description if found else target.text
     asked, given = fit_texts([question.strip(), found.answer if found else answer], max_chars // 2)
@@ -152,7 +149,7 @@ def rewrite_request(
 
 
 def require_small_change(target: RewriteTarget, text: str) -> Callable[[RewriteAnswer], str | None]:
-    """Check that a text really is another one, and not much longer."""
+    """Return a validator. It rejects an unchanged text and one that grows too much."""
     most = min(MAX_TEXT_CHARACTERS[target.field], len(text) + MAX_GROWTH_CHARACTERS)
 
     def check(rewrite: RewriteAnswer) -> str | None:
@@ -176,9 +173,7 @@ def _render_verdicts(assertions: Sequence[str], verdicts: Sequence[Verdict]) -> 
 
 
 def _list_failed_changes(evaluation: Evaluation) -> str:
-    """List the changes since the best round."""
+    """All rounds after the best one count as failed."""
     found = best_round(evaluation.rounds)
     since = evaluation.rounds[evaluation.rounds.index(found) + 1 :] if found else evaluation.rounds
-    return "\n".join(
-        f"- {truncate_text(' '.join(one.change.split()), MAX_CHANGE_CHARACTERS)}" for one in since
-    )
+    return "\n".join(f"- {truncate_text(' '.join(one.change.split()), MAX_CHANGE_CHARACTERS)}" for one in since)

@@ -1,4 +1,4 @@
-"""A discussion, or all that was learnt in a project, as material for a model to read: labelled, and cut to fit."""
+"""Material for knowledge tasks: a discussion or a project as labelled text within a character limit."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,22 +9,18 @@ from moot.types.discussions import Discussion, Message
 from moot.types.knowledge import Insight
 
 BLOCK_SEPARATOR = "\n\n"
-SHORT_MESSAGE_CHARACTERS = 240  # characters that are left of a message when room is short
-MAX_DETAIL_CHARACTERS = 600  # characters of an insight, or of a discussion's summary, among many
+SHORT_MESSAGE_CHARACTERS = 240  # length of a shortened message
+MAX_DETAIL_CHARACTERS = 600  # per insight, and per discussion summary
 
 
 class Material(Struct, frozen=True):
-    """What is read, and which message each label in it stands for."""
-
     text: str
-    sources: Mapping[str, str]
+    sources: Mapping[str, str]  # label -> message id
 
 
 def transcript_material(messages: Sequence[Message], max_chars: int) -> Material:
-    """Write a discussion out. Where it is too long, the oldest messages are shortened first, then left out."""
-    said = [
-        (f"m{place}", message) for place, message in enumerate(filter(_is_visible_message, messages), start=1)
-    ]
+    """If the text exceeds the limit, shorten the oldest messages first, then omit them."""
+    said = [(f"m{place}", message) for place, message in enumerate(filter(_is_visible_message, messages), start=1)]
     blocks = [_render_block(label, message) for label, message in said]
     kept = _fit_blocks(blocks, max_chars)
     left_out = len(blocks) - len(kept)
@@ -34,7 +30,7 @@ def transcript_material(messages: Sequence[Message], max_chars: int) -> Material
 
 
 def project_material(discussions: Sequence[Discussion], insights: Sequence[Insight], max_chars: int) -> str:
-    """Write out what was learnt in a project, newest first, until there is no more room."""
+    """Discussions get at most a third of the limit, insights the rest. Both lists are newest first."""
     labels = {one.id: f"d{place}" for place, one in enumerate(discussions, start=1)}
     lines = [f"{labels[one.id]} {_render_line(one.title, one.summary or '')}" for one in discussions]
     found = [_render_insight(one, labels.get(one.discussion, "an earlier discussion")) for one in insights]
@@ -42,9 +38,7 @@ def project_material(discussions: Sequence[Discussion], insights: Sequence[Insig
     shown, unshown = _take_until_full(max_chars - sum(map(len, told)), found)
     parts = ["Discussions, newest first:", *told, "", "Insights, newest first:", *shown]
     if untold or unshown:
-        parts.append(
-            f"\n{untold} older discussions and {unshown} older insights are left out for want of room."
-        )
+        parts.append(f"\n{untold} older discussions and {unshown} older insights are left out for want of room.")
     return "\n".join(parts)
 
 
@@ -84,9 +78,7 @@ def _truncation_notes(omitted_count: int, *, shortened: bool) -> list[str]:
 def _render_insight(insight: Insight, source: str) -> str:
     kind = f"{insight.kind}, {insight.severity}" if insight.severity else insight.kind
     suggestion = f" Suggested: {insight.suggestion}" if insight.suggestion else ""
-    return (
-        f"- ({kind}; {insight.category}; {source}) {_render_line(insight.title, insight.detail + suggestion)}"
-    )
+    return f"- ({kind}; {insight.category}; {source}) {_render_line(insight.title, insight.detail + suggestion)}"
 
 
 def _render_line(title: str, detail: str) -> str:
@@ -95,7 +87,7 @@ def _render_line(title: str, detail: str) -> str:
 
 
 def _take_until_full(max_chars: int, lines: Sequence[str]) -> tuple[list[str], int]:
-    """Take lines from the start as long as they fit, and count the others."""
+    """Return the lines that fit, and the number of omitted ones."""
     taken: list[str] = []
     for line in lines:
         max_chars -= len(line)

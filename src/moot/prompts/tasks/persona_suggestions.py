@@ -1,4 +1,4 @@
-"""Perspectives for a situation: what a model is asked, and which of its proposals can be used."""
+"""Persona suggestions for a situation: model requests, and validation of the proposals."""
 
 from collections.abc import Collection, Sequence
 from typing import Annotated, Any
@@ -22,8 +22,8 @@ from moot.types.personas import (
 from moot.types.requests import ModelRequest, user_message
 
 MAX_ANSWER_TOKENS = 6000
-MAX_NAMES = 200  # of personas that there are, which a model is told
-MAX_REJECTED = 2 * MAX_PROPOSALS  # that are told of: more would tell nobody anything
+MAX_NAMES = 200  # existing personas in the prompt
+MAX_REJECTED = 2 * MAX_PROPOSALS  # rejected proposals in the response
 
 
 class Questions(Struct, frozen=True):
@@ -31,15 +31,13 @@ class Questions(Struct, frozen=True):
 
 
 def questions_request(situation: str) -> ModelRequest:
-    return _suggestion_request(
-        load_template("ask_about_situation"), [quote_block("The situation", situation)]
-    )
+    return _suggestion_request(load_template("ask_about_situation"), [quote_block("The situation", situation)])
 
 
 def proposals_request(
     situation: str, replies: Sequence[SituationAnswer], existing_names: Sequence[str]
 ) -> ModelRequest:
-    """Ask for proposals; what is `taken` is not to be proposed."""
+    """The prompt tells the model not to propose `existing_names`."""
     parts: list[Text | str] = [quote_block("The situation", situation)]
     if told := [one for one in replies if one.answer.strip()]:
         lines = (f"{one_line(one.question, 1000)}\n{one.answer.strip()}" for one in told)
@@ -50,13 +48,11 @@ def proposals_request(
 
 
 def _suggestion_request(system: str, parts: Sequence[Text | str]) -> ModelRequest:
-    return ModelRequest(
-        model="", system=system, messages=(user_message(*parts),), max_tokens=MAX_ANSWER_TOKENS
-    )
+    return ModelRequest(model="", system=system, messages=(user_message(*parts),), max_tokens=MAX_ANSWER_TOKENS)
 
 
 class ProposalFilter:
-    """Takes proposals one by one, and keeps only what is new, right, and not too many of one kind."""
+    """Accepts valid proposals with a new name, up to a limit per category."""
 
     def __init__(self, existing_names: Collection[str]) -> None:
         self.accepted: list[Proposal] = []
@@ -64,7 +60,7 @@ class ProposalFilter:
         self._names = {_normalize_name(name) for name in existing_names}
 
     def add_proposal(self, value: dict[str, Any]) -> Proposal | None:
-        """Look at what a model wrote; None if it is left out."""
+        """Return None if the proposal is rejected; the reason is in `rejected`."""
         told = self._validate_proposal(value)
         if isinstance(told, Proposal):
             self._names.add(_normalize_name(told.name))
@@ -75,7 +71,7 @@ class ProposalFilter:
         return None
 
     def _validate_proposal(self, value: dict[str, Any]) -> Proposal | str:
-        """Read a proposal, or say what is wrong with it."""
+        """Return the reason as a string if the value is invalid."""
         try:
             told = msgspec.convert({**value, **_normalize_fields(value)}, Proposal)
         except msgspec.ValidationError as error:
@@ -88,7 +84,7 @@ class ProposalFilter:
 
 
 def _normalize_fields(value: dict[str, Any]) -> dict[str, str]:
-    """Take off what stands around texts; a name is one line, and a category is written small."""
+    """Strip all string values. Also collapse whitespace in `name`, and convert `category` to lower case."""
     texts = {field: text.strip() for field, text in value.items() if isinstance(text, str)}
     if "name" in texts:
         texts["name"] = " ".join(texts["name"].split())

@@ -1,4 +1,4 @@
-"""Ballots of a debate: each participant judges the others' answers, without names, and a Borda count puts them in order."""
+"""Ranking task of a debate: each participant scores anonymous answers; a Borda count merges the votes."""
 
 import random
 import re
@@ -19,16 +19,14 @@ Score = Literal[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
 
 
 def vote_task(messages: Sequence[Message], run: str, max_chars: int, *, voter: str) -> AnalysisTask:
-    """Ask a participant to judge the others' answers, without names and in an order of its own."""
+    """The voter does not score its own answer. The order is random per voter, against position bias."""
     found = debate_positions(messages, run)
     others = [one for one in found if one.participant != voter]
-    random.Random(f"{run} {voter}").shuffle(others)  # noqa: S311 - the same again after a crash, not secret
+    random.Random(f"{run} {voter}").shuffle(others)  # noqa: S311 - seeded: the same order after a crash; not secret
     labels = {f"{ascii_uppercase[place % 26]}{place // 26 or ''}": one for place, one in enumerate(others)}
     names = [one.name for one in found]
     texts = fit_texts([_remove_names(one.final.content.strip(), names) for one in others], max_chars)
-    answers = BLOCK_SEPARATOR.join(
-        f"### Answer {label}\n{text}" for label, text in zip(labels, texts, strict=True)
-    )
+    answers = BLOCK_SEPARATOR.join(f"### Answer {label}\n{text}" for label, text in zip(labels, texts, strict=True))
     material = f"The question:\n{user_question(messages, run)}\n\n{answers}"
     rests_on = make_cache_key("ballot", voter, material)
     form = defstruct("Scores", [(label, Score) for label in labels], frozen=True)
@@ -50,7 +48,10 @@ def vote_task(messages: Sequence[Message], run: str, max_chars: int, *, voter: s
 
 
 def count_votes(votes_cast: Sequence[BallotCast]) -> RankingMade:
-    """Count by Borda: a point for each answer below, half a one for each beside. Fewer votes count as much."""
+    """Borda count: one point per lower answer, half a point per tie.
+
+    Sorted by points per vote, because the number of votes per answer can differ.
+    """
     points: dict[str, float] = {}
     votes: dict[str, int] = {}
     for one in votes_cast:
@@ -63,12 +64,10 @@ def count_votes(votes_cast: Sequence[BallotCast]) -> RankingMade:
     best = sorted(points, key=lambda who: (-points[who] / votes[who], who))
     places = tuple(RankedAnswer(participant=who, points=points[who], votes=votes[who]) for who in best)
     told = Ranking(places=places, ballots={one.participant: one.order for one in votes_cast})
-    return RankingMade(
-        basis=make_cache_key("ranking", *sorted(one.basis for one in votes_cast)), ranking=told
-    )
+    return RankingMade(basis=make_cache_key("ranking", *sorted(one.basis for one in votes_cast)), ranking=told)
 
 
 def _remove_names(text: str, names: Sequence[str]) -> str:
-    """Take the names out of an answer, so that nobody is judged by who they are."""
+    """Replace participant names, so that the vote stays anonymous."""
     named = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     return re.sub(rf"(?<!\w)(?:{named})(?!\w)", "[one of them]", text)

@@ -1,4 +1,4 @@
-"""Questions about what was said: what a model is to find out, in which form, and what becomes of its answer."""
+"""AnalysisTask: a model request about a discussion, with answer type, validation and cache key."""
 
 from collections.abc import Callable, Sequence
 from hashlib import sha256
@@ -12,27 +12,19 @@ from moot.types.events import AnalysisResult
 from moot.types.requests import ModelRequest, user_message
 
 MAX_ANSWER_TOKENS = 4000
-MAX_ATTEMPTS = 2  # of what has not the form that is needed
+MAX_ATTEMPTS = 2  # requests per task, if the response is invalid
 
 
 class AnalysisTask(Struct, frozen=True, kw_only=True):
-    """`found` turns an answer of the type `answer` into what is told of it; `check` says what is wrong with one.
-
-    `basis` names all that the answer rests on, so that the same is not asked twice. It is asked `asks` times at most,
-    where what comes has not the form that is needed.
-    """
-
-    cache_key: str
+    cache_key: str  # hash of all input; a stored result with the same key is reused
     request: ModelRequest
-    answer_type: type[Any]
-    to_result: Callable[[Any], AnalysisResult]
-    check: Callable[[Any], str | None]
+    answer_type: type[Any]  # struct type; its JSON schema is sent with the request
+    to_result: Callable[[Any], AnalysisResult]  # converts an answer to an event
+    check: Callable[[Any], str | None]  # returns an error message for the model, or None if the answer is valid
     max_attempts: int = MAX_ATTEMPTS
 
 
-BuildTask = Callable[
-    [Sequence[Message], str, int], AnalysisTask
-]  # of what was said in a run, in so many characters
+BuildTask = Callable[[Sequence[Message], str, int], AnalysisTask]  # arguments: messages, run id, character limit
 
 
 def analysis_request(template: str, material: str) -> ModelRequest:
@@ -49,5 +41,5 @@ def make_cache_key(*parts: str) -> str:
 
 
 def accept_any_answer(_: object) -> str | None:
-    """Find nothing wrong with an answer that has the right form."""
+    """For tasks whose answer type needs no further validation."""
     return None

@@ -1,1 +1,1 @@
-"""Scripted models: demos, tests and faults."""
+"""Scripted models for demos and tests, with injected faults."""

@@ -1,7 +1,7 @@
-"""A provider that performs scripts: deterministic, offline, and never a stand-in for a real model.
+"""The scripted provider: deterministic and offline, for demos and tests.
 
-In process there are no bytes to damage, so a fault is played by what it comes to; `moot lab serve` plays the
-same scripts over a socket, bytes and all.
+There is no HTTP, so it yields the fault that the damaged response would cause. `moot lab serve` plays the same
+scripts over a socket.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ PROVIDER_NAME = "scripted"
 IMMEDIATE_FAULTS: dict[str, Fault] = {
     "error_frame": errors.fault_from_error(PROVIDER_NAME, "the model is overloaded", status=529),
     "error_body": errors.fault_from_error(PROVIDER_NAME, "rate limit reached", status=429),
-    "html": errors.fault_from_error(PROVIDER_NAME, "it answered with a web page"),
+    "html": errors.fault_from_error(PROVIDER_NAME, "the response is a web page"),
     "retry_seconds": errors.fault_from_error(PROVIDER_NAME, "slow down", status=429, retry_after=1),
     "retry_ms": errors.fault_from_error(PROVIDER_NAME, "slow down", status=429, retry_after=0.25),
     "retry_date": errors.fault_from_error(PROVIDER_NAME, "slow down", status=429, retry_after=2),
@@ -28,18 +28,16 @@ IMMEDIATE_FAULTS: dict[str, Fault] = {
     "overloaded": errors.fault_from_error(PROVIDER_NAME, "overloaded", status=529),
     "unauthorized": errors.fault_from_error(PROVIDER_NAME, "", status=401),
     "forbidden": errors.fault_from_error(PROVIDER_NAME, "", status=403),
-    "huge_line": make_fault("bad_response", "A single event grew too large.", retryable=False),
+    "huge_line": make_fault("bad_response", "A single event is too large.", retryable=False),
     "gzip_bomb": make_fault("bad_response", f"{PROVIDER_NAME} sent too many bytes.", retryable=False),
 }
 MIDSTREAM_FAULTS: dict[str, Fault] = {
     "no_finish": errors.early_end_fault(PROVIDER_NAME),
     "error_event": errors.fault_from_error(PROVIDER_NAME, "overloaded", status=529),
-    "broken_json": make_fault("bad_response", "The provider sent a piece of its answer that cannot be read."),
-    "cut_tool": make_fault("bad_response", "The call of the tool look_up was cut off."),
+    "broken_json": make_fault("bad_response", "The provider sent an event that cannot be parsed."),
+    "cut_tool": make_fault("bad_response", "The call of tool look_up was cut off."),
     **{
-        name: make_fault(
-            "network", f"The connection to {PROVIDER_NAME} broke before the answer was complete."
-        )
+        name: make_fault("network", f"The connection to {PROVIDER_NAME} broke before the answer was complete.")
         for name in ("reset", "short_read", "bad_gzip")
     },
 }
@@ -62,30 +60,30 @@ class ScriptedProvider:
         return script.price * (usage.input + usage.output) / 1_000_000 if script else 0.0
 
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:  # noqa: ARG002
-        performance = self._scripts.next_reply(request)
-        script, trouble = performance.script, performance.fault
+        reply = self._scripts.next_reply(request)
+        script, fault = reply.script, reply.fault
         await asyncio.sleep(script.delay)
-        if trouble in {"silence", "keepalive"}:
+        if fault in {"silence", "keepalive"}:
             await asyncio.Event().wait()
-        if trouble in IMMEDIATE_FAULTS:
-            yield [Failed(IMMEDIATE_FAULTS[trouble])]
+        if fault in IMMEDIATE_FAULTS:
+            yield [Failed(IMMEDIATE_FAULTS[fault])]
             return
-        for said, chunk in enumerate(_answer_chunks(performance)):
-            if trouble in MIDSTREAM_FAULTS and (said == script.fault_after or isinstance(chunk, ToolCall)):
+        for position, chunk in enumerate(_answer_chunks(reply)):
+            if fault in MIDSTREAM_FAULTS and (position == script.fault_after or isinstance(chunk, ToolCall)):
                 break
-            if said:
+            if position:
                 await asyncio.sleep(script.pace)
             yield [chunk]
-        while trouble == "endless":
+        while fault == "endless":
             await asyncio.sleep(script.pace)
-            yield [Text(performance.answer)]
-        yield _final_chunks(performance)
+            yield [Text(reply.answer)]
+        yield _final_chunks(reply)
 
-    async def list_models(self, key: str | None = None) -> list[str]:  # noqa: ARG002 - scripts need no key
+    async def list_models(self, key: str | None = None) -> list[str]:  # noqa: ARG002 - needs no key
         return sorted(name for name, script in self._scripts.by_name.items() if not script.fault)
 
     async def aclose(self) -> None:
-        """Nothing is held open."""
+        """Close nothing: it holds no resources."""
 
 
 def _answer_chunks(reply: ScriptedReply) -> Iterator[Chunk]:
@@ -101,13 +99,13 @@ def _answer_chunks(reply: ScriptedReply) -> Iterator[Chunk]:
 def _final_chunks(reply: ScriptedReply) -> list[Chunk]:
     if reply.fault in MIDSTREAM_FAULTS:
         return [Failed(MIDSTREAM_FAULTS[reply.fault])]
-    counted: list[Chunk] = [Usage(reply.input_tokens, reply.output_tokens)]
+    usage: list[Chunk] = [Usage(reply.input_tokens, reply.output_tokens)]
     match reply.fault:
         case "no_usage":
-            counted = []
+            usage = []
         case "zero_usage":
-            counted = [Usage()]
+            usage = [Usage()]
     return [
-        *counted,
+        *usage,
         Done("tool_calls" if reply.tool and reply.finish_reason == "stop" else reply.finish_reason),
     ]

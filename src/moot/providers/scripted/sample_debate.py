@@ -1,12 +1,12 @@
-"""Three scripts that hold a debate among themselves: somebody for it, somebody against, and one who changes sides.
+"""Three scripts for a sample debate: advocate, sceptic, and undecided, who changes the position.
 
-They answer by what they are asked, so they go with Moot's own prompts and with these seats: advocate, sceptic,
-undecided, in this order; the first two can do without the third. Their question is whether a service should be split in two.
+The answers are selected by substrings of Moot's default prompts. The participants must be in this order; the third
+is optional. The question is whether a service should be split in two.
 """
 
 import json
 
-# Words of the prompts that tell what is asked.
+# Substrings that identify the prompt of a request.
 REBUTTAL_PROMPT, SYNTHESIS_PROMPT = "the first answers of the others", "You now write for the whole table"
 SUMMARY_PROMPT, CLAIMS_PROMPT, RANKING_PROMPT, AGREEMENT_PROMPT = (
     "take the minutes",
@@ -14,7 +14,7 @@ SUMMARY_PROMPT, CLAIMS_PROMPT, RANKING_PROMPT, AGREEMENT_PROMPT = (
     "You judge answers",
     "gain anything by debating",
 )
-THIRD_PARTICIPANT_LABEL = "### p3:"  # how the answers of a third one are labelled
+THIRD_PARTICIPANT_LABEL = "### p3:"  # the label of the third participant in a prompt
 
 SYNTHESIS_ANSWER = """\
 Split it, in two steps. First move the reports out, which block the others most, and measure for a month what the split \
@@ -36,16 +36,10 @@ def _position_row(first: str, last: str, points: list[str], *, changed: bool = F
 DEBATE_SUMMARY = {
     "overview": "Whether to split the service. Two ended up for a split in steps, one against any split without figures.",
     "agreements": ["The shared release holds the teams up.", "The cost of a split must be measured."],
-    "disagreements": [
-        "The sceptic would measure before anything moves; the others would move one part first."
-    ],
+    "disagreements": ["The sceptic would measure before anything moves; the others would move one part first."],
     "convergence": "They moved together: the undecided one joined the advocate, who took up the sceptic's wish to measure.",
-    "p1": _position_row(
-        "Split now.", "Split in steps, and measure.", ["Teams wait for each other every week."]
-    ),
-    "p2": _position_row(
-        "Keep it whole.", "No split without figures.", ["Nobody has measured what a split costs."]
-    ),
+    "p1": _position_row("Split now.", "Split in steps, and measure.", ["Teams wait for each other every week."]),
+    "p2": _position_row("Keep it whole.", "No split without figures.", ["Nobody has measured what a split costs."]),
     "p3": _position_row("Wait a quarter.", "Split one part first.", ["Waiting costs too."], changed=True),
 }
 RELEASE_CLAIM = "The shared release holds the teams up."
@@ -81,17 +75,14 @@ THREE_PARTICIPANT_CLAIMS = {
 TASK_ANSWERS = {
     SUMMARY_PROMPT: json.dumps(DEBATE_SUMMARY),
     RANKING_PROMPT: json.dumps({"A": 8, "B": 6}),
-    AGREEMENT_PROMPT: json.dumps(
-        {"agree": False, "reason": "One would split, one would not, and one would wait."}
-    ),
-    THIRD_PARTICIPANT_LABEL: json.dumps(
-        THREE_PARTICIPANT_CLAIMS
-    ),  # of what is labelled, only the ledger is left here
+    AGREEMENT_PROMPT: json.dumps({"agree": False, "reason": "One would split, one would not, and one would wait."}),
+    # Other prompts with labels match an earlier key, so only the claims prompt gets here.
+    THIRD_PARTICIPANT_LABEL: json.dumps(THREE_PARTICIPANT_CLAIMS),
     CLAIMS_PROMPT: json.dumps(TWO_PARTICIPANT_CLAIMS),
 }
 
 
-# What each says first, and after reading the others.
+# The first answer, and the answer after reading the others.
 DEBATER_ANSWERS = {
     "advocate": (
         "Split it now: every week one team waits for the other's release, and the code has grown apart already.",
@@ -109,5 +100,5 @@ DEBATER_ANSWERS = {
 
 
 def later_answers(second: str) -> dict[str, str]:
-    """Say what a debater answers when it is not the first question."""
+    """Return the answers to all prompts after the first, by a substring of the prompt."""
     return {REBUTTAL_PROMPT: second, SYNTHESIS_PROMPT: SYNTHESIS_ANSWER, **TASK_ANSWERS}

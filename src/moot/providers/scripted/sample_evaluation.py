@@ -1,12 +1,12 @@
-"""Two scripts that show trials, perspectives and recaps: a scholar who answers, and a clerk who does the rest.
+"""Two scripts for evaluations, persona suggestions and summaries: `scholar`, a participant, and `clerk`, a task model.
 
-They answer by what they are asked, so they go with Moot's own prompts, and with two assertions: that the answer gives a
-reason, and that it names a source.
+The answers are selected by substrings of Moot's default prompts. The evaluation must have two assertions: the answer
+gives a reason, and it names a source.
 """
 
 import json
 
-# Words of the prompts that tell what is asked.
+# Substrings that identify the prompt of a request.
 REWRITE_PROMPT, SUMMARY_PROMPT, SUGGESTIONS_PROMPT, QUESTIONS_PROMPT, JUDGE_PROMPT = (
     "A language model answers in a part",
     "tell them what this discussion came to",
@@ -23,8 +23,7 @@ SOURCED_ANSWER = f"Because nobody sits at its head, {SOURCE_PHRASE}."
 
 def _verdicts_json(*verdicts: tuple[bool, str]) -> str:
     found = [
-        {"number": number, "reason": reason, "passed": passed}
-        for number, (passed, reason) in enumerate(verdicts, 1)
+        {"number": number, "reason": reason, "passed": passed} for number, (passed, reason) in enumerate(verdicts, 1)
     ]
     return json.dumps({"verdicts": found})
 
@@ -59,9 +58,7 @@ SUGGESTED_PERSONAS = [
         "The relocation adviser", "role", "You have seen a thousand moves.", "Most doubts are about papers."
     ),
     _persona_suggestion("The neighbour", "role", "You are the one who stays.", "Somebody will miss you."),
-    _persona_suggestion(
-        "The accountant", "challenger", "You believe in figures, and say so.", "Dreams have a price."
-    ),
+    _persona_suggestion("The accountant", "challenger", "You believe in figures, and say so.", "Dreams have a price."),
     _persona_suggestion(
         "Yourself at eighty", "challenger", "You look back, and are not impressed.", "Regret argues well."
     ),

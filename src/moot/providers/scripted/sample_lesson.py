@@ -1,13 +1,12 @@
-"""Four scripts that hold a lesson among themselves: one teaches, one assists, and two learn.
+"""Four scripts for a sample lesson: teacher, assistant, student and classmate.
 
-They answer by what is on the whiteboard, and one of them directs, so they go with Moot's own prompts and with these
-seats: teacher, assistant, student, classmate, in this order and under their usual names. Their question is why the
-sums of odd numbers are squares.
+The answers are selected by the whiteboard content and by substrings of Moot's default prompts. The participants must
+be in this order, with their default names. The question is why the sums of odd numbers are squares.
 """
 
 import json
 
-NEXT_SPEAKERS = {  # who has the word in which turn, after the first
+NEXT_SPEAKERS = {  # the director's choice for each turn after the first
     "Turn 2 of": ("gamma", "A listener should say what is not clear."),
     "Turn 3 of": ("beta", "It can be tried out."),
     "Turn 4 of": ("delta", "Somebody should look at the code."),
@@ -55,15 +54,11 @@ OPENING_TURN = _encode_items(
         **_element_box(50, 30, 440, 50),
     ),
     _text_item("One plus three is four, plus five is nine."),
-    _action_item(
-        "wb_draw_latex", "odd-law", latex=r"\sum_{k=1}^{n} (2k-1) = n^2", **_element_box(50, 100, 320, 110)
-    ),
+    _action_item("wb_draw_latex", "odd-law", latex=r"\sum_{k=1}^{n} (2k-1) = n^2", **_element_box(50, 100, 320, 110)),
     _text_item("Could that be more than luck?"),
 )
 EXPLANATION_TURN = _encode_items(
-    _action_item(
-        "wb_draw_chart", "sums", chartType="column", data=CHART_DATA, **_element_box(540, 30, 410, 240)
-    ),
+    _action_item("wb_draw_chart", "sums", chartType="column", data=CHART_DATA, **_element_box(540, 30, 410, 240)),
     _text_item("Each odd number lays one more edge around the square before it."),
     _action_item(
         "wb_draw_shape",
@@ -86,9 +81,7 @@ EXPLANATION_TURN = _encode_items(
 )
 CODE_TURN = _encode_items(
     _text_item("We can try it out."),
-    _action_item(
-        "wb_draw_code", "code-odd", language="python", code=SAMPLE_CODE, **_element_box(50, 300, 440, 200)
-    ),
+    _action_item("wb_draw_code", "code-odd", language="python", code=SAMPLE_CODE, **_element_box(50, 300, 440, 200)),
 )
 CODE_FIX_TURN = _encode_items(
     _action_item(
@@ -102,14 +95,12 @@ CODE_FIX_TURN = _encode_items(
 )
 CODE_QUESTION_TURN = _encode_items(
     _text_item("Does the loop not add the even numbers?"),
-    _action_item("spotlight", "code-odd"),  # which is for teachers
+    _action_item("spotlight", "code-odd"),  # rejected: only teachers may use it
 )
 
-DIRECTOR_ANSWERS = {
-    turn: json.dumps({"next": who, "reason": why}) for turn, (who, why) in NEXT_SPEAKERS.items()
-}
+DIRECTOR_ANSWERS = {turn: json.dumps({"next": who, "reason": why}) for turn, (who, why) in NEXT_SPEAKERS.items()}
 
-# What each says first, and what when something is on the board.
+# The first answer, and other answers by a substring of the prompt, such as an element on the whiteboard.
 LESSON_ANSWERS: dict[str, tuple[str, dict[str, str]]] = {
     "teacher": (OPENING_TURN, {**DIRECTOR_ANSWERS, "code-odd": EXPLANATION_TURN}),
     "assistant": (CODE_TURN, {"code-odd": CODE_FIX_TURN}),

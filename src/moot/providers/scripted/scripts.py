@@ -1,4 +1,4 @@
-"""Scripts: what a scripted model says, at which pace, and what goes wrong on the way."""
+"""Scripts for scripted models: answers, timing, tool calls and faults."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -19,6 +19,7 @@ SAMPLE_ANSWER = (
     "and whoever speaks, speaks to all of them at once."
 )
 
+# Fault names, with the descriptions that `moot lab list` shows.
 SCRIPT_FAULTS: dict[str, str] = {
     "comments": "comment lines, keep-alives and empty data between the events",
     "cr": "events whose lines end in CR",
@@ -37,18 +38,18 @@ SCRIPT_FAULTS: dict[str, str] = {
     "empty_choices": "events without choices first and last",
     "no_usage": "no token counts",
     "zero_usage": "token counts of zero",
-    "loose_tool": "tool call pieces without an index",
+    "loose_tool": "tool call deltas without an index",
     "cut_tool": "a tool call whose JSON is cut off",
     "stop_with_tools": "tool calls with the finish reason stop",
     "snapshots": "every event holds the whole text so far",
     "repeated_end": "the last event repeats the whole text",
     "broken_json": "an event that is not JSON",
     "nul": "NUL and lone surrogates in the text",
-    "silence": "no byte of an answer",
-    "keepalive": "keep-alives for ever and no content",
+    "silence": "no response at all",
+    "keepalive": "endless keep-alives and no content",
     "reset": "the connection is reset in the middle",
-    "short_read": "fewer bytes than promised",
-    "bad_gzip": "a packed answer that breaks",
+    "short_read": "fewer bytes than Content-Length",
+    "bad_gzip": "a corrupt gzip body",
     "retry_seconds": "429 with Retry-After in seconds",
     "retry_ms": "429 with Retry-After in milliseconds",
     "retry_date": "429 with Retry-After as a date",
@@ -60,7 +61,7 @@ SCRIPT_FAULTS: dict[str, str] = {
     "length": "an answer cut at the token limit",
     "huge_line": "a line of a million characters",
     "endless": "an answer that never ends",
-    "gzip_bomb": "a packed answer that unpacks without end",
+    "gzip_bomb": "a gzip body that decompresses without end",
 }
 
 
@@ -73,27 +74,22 @@ class ScriptedTool(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`{question}`, `{system}` and `{model}` in the answer stand for what was asked; times are seconds.
+    """The behaviour of one scripted model, as written in a script file."""
 
-    `when` holds other answers by words that were asked; the first that fits is given instead of `answer`. With `tool`, the
-    model calls it `calls` times, one after the other, and then says `then`, in which `{result}` is what came last. A fault happens after `fault_after` chunks, in the first `fault_times` calls (0: in all of them). `price` is in
-    US dollars for a million tokens, in and out alike.
-    """
-
-    answer: str = SAMPLE_ANSWER
-    when: dict[str, str] = {}
+    answer: str = SAMPLE_ANSWER  # placeholders: {question}, {system}, {model}
+    when: dict[str, str] = {}  # other answers by a substring of the prompt; the first match replaces `answer`
     thoughts: str = ""
     tool: ScriptedTool | None = None
-    calls: int = 1
-    then: str = "{result}"
-    chunk: int = 8
-    delay: float = 0.0
-    pace: float = 0.0
+    calls: int = 1  # how often the model calls `tool` before it answers with `then`
+    then: str = "{result}"  # {result} is the result of the last call
+    chunk: int = 8  # characters of each text chunk
+    delay: float = 0.0  # seconds before the first chunk
+    pace: float = 0.0  # seconds between chunks
     finish: FinishReason = "stop"
-    fault: str = ""
-    fault_after: int = 3
-    fault_times: int = 0
-    price: float = 0.0
+    fault: str = ""  # a key of SCRIPT_FAULTS
+    fault_after: int = 3  # chunks before the fault
+    fault_times: int = 0  # how many of the first requests fail; 0: all
+    price: float = 0.0  # US dollars per million tokens, input and output
 
     def answer_for(self, prompt: str) -> str:
         return next((answer for words, answer in self.when.items() if words in prompt), self.answer)
@@ -123,9 +119,7 @@ BUILT_IN_SCRIPTS: dict[str, Script] = {
         name: Script(answer=first, when=later, pace=0.01)
         for name, (first, later) in sample_lesson.LESSON_ANSWERS.items()
     },
-    "scholar": Script(
-        answer=sample_evaluation.PLAIN_ANSWER, when=sample_evaluation.SCHOLAR_ANSWERS, pace=0.01
-    ),
+    "scholar": Script(answer=sample_evaluation.PLAIN_ANSWER, when=sample_evaluation.SCHOLAR_ANSWERS, pace=0.01),
     "clerk": Script(answer="Tables and their heads", when=sample_evaluation.TASK_ANSWERS, chunk=100),
     **{name: Script(fault=name) for name in SCRIPT_FAULTS},
     "separators": Script(fault="separators", answer="one\u2028two\u2029three\u0085four"),
@@ -135,11 +129,11 @@ BUILT_IN_SCRIPTS: dict[str, Script] = {
 
 
 class ScriptedReply(Struct, frozen=True):
-    """One call of a script: what will be said, and the fault that will happen, if any."""
+    """The reply of a script to one request."""
 
     script: Script
     answer: str
-    fault: str
+    fault: str  # empty if this reply succeeds
     input_tokens: int
     tool: ScriptedTool | None = None
 
@@ -157,7 +151,7 @@ class ScriptedReply(Struct, frozen=True):
 
 
 class Scripts:
-    """The scripts at hand and how often each was performed."""
+    """All scripts by name. Counts the requests of each, since a fault may stop after some of them."""
 
     def __init__(self, scripts: Mapping[str, Script] = BUILT_IN_SCRIPTS) -> None:
         self.by_name = dict(scripts)
@@ -165,8 +159,8 @@ class Scripts:
 
     def check_script(self, name: str) -> None:
         if name not in self.by_name:
-            near = get_close_matches(name, self.by_name, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else "`moot lab list` lists them."
+            matches = get_close_matches(name, self.by_name, n=1)
+            hint = f"Did you mean {matches[0]!r}?" if matches else "`moot lab list` lists them."
             raise UnknownModel(f"There is no script called {name!r}. {hint}")
 
     def next_reply(self, request: ModelRequest) -> ScriptedReply:
@@ -174,30 +168,28 @@ class Scripts:
         script = self.by_name[name]
         self._call_counts[name] += 1
         faulty = not script.fault_times or self._call_counts[name] <= script.fault_times
-        said = {"question": last_user_text(request), "system": request.system, "model": name}
+        values = {"question": last_user_text(request), "system": request.system, "model": name}
         results = tool_results(request)
         tool = script.tool if len(results) < script.calls else None
-        answer = script.answer_for(f"{request.system}\n{said['question']}")
+        answer = script.answer_for(f"{request.system}\n{values['question']}")
         if results:
             answer = "" if tool else script.then.replace("{result}", results[-1])
-        for word, value in said.items():
-            answer = answer.replace(f"{{{word}}}", value)
-        size = len(said["question"]) + sum(map(len, results))
-        return ScriptedReply(script, answer, script.fault if faulty else "", size // 4 + 1, tool)
+        for placeholder, value in values.items():
+            answer = answer.replace(f"{{{placeholder}}}", value)
+        prompt_chars = len(values["question"]) + sum(map(len, results))
+        return ScriptedReply(script, answer, script.fault if faulty else "", prompt_chars // 4 + 1, tool)
 
 
 def last_user_text(request: ModelRequest) -> str:
-    """Return the text of the newest message of a user, and not of tools."""
-    asked = (m for m in reversed(request.messages) if m.role == "user" and not _message_tool_results(m))
-    parts = next(asked).parts if request.messages else ()
+    """Return the text of the last user message. Messages with tool results are skipped."""
+    user_messages = (m for m in reversed(request.messages) if m.role == "user" and not _message_tool_results(m))
+    parts = next(user_messages).parts if request.messages else ()
     return "\n\n".join(part.text for part in parts if isinstance(part, Text))
 
 
 def tool_results(request: ModelRequest) -> list[str]:
-    """Return what came of the calls since the user spoke, of each round the last."""
-    rounds = takewhile(
-        lambda m: m.role == "assistant" or _message_tool_results(m), reversed(request.messages)
-    )
+    """Return the last tool result of each round of calls since the last user message."""
+    rounds = takewhile(lambda m: m.role == "assistant" or _message_tool_results(m), reversed(request.messages))
     return [found[-1] for message in reversed(list(rounds)) if (found := _message_tool_results(message))]
 
 
@@ -206,19 +198,22 @@ def _message_tool_results(message: ModelMessage) -> list[str]:
 
 
 def load_scripts(path: Path) -> dict[str, Script]:
-    """Read a TOML or YAML file in which every table is a script, and add the built-in ones."""
+    """Read a TOML or YAML file with one script per table, and add the built-in scripts.
+
+    Raises BadSettings.
+    """
     decode = msgspec.yaml.decode if path.suffix in {".yaml", ".yml"} else msgspec.toml.decode
     try:
-        written = decode(path.read_bytes(), type=dict[str, Script])
+        loaded = decode(path.read_bytes(), type=dict[str, Script])
     except OSError as error:
         raise BadSettings(f"Cannot read the script {path}: {error.strerror}.") from error
     except (msgspec.MsgspecError, ValueError) as error:
-        raise BadSettings(f"The script {path} is not right: {' '.join(str(error).split())}.") from error
-    for name, script in written.items():
+        raise BadSettings(f"The script {path} is invalid: {' '.join(str(error).split())}.") from error
+    for name, script in loaded.items():
         if script.fault and script.fault not in SCRIPT_FAULTS:
-            raise BadSettings(f"{path}: {name} names a fault {script.fault!r} that does not exist.")
+            raise BadSettings(f"{path}: {name}.fault: unknown fault {script.fault!r}. `moot lab list` lists them.")
         if script.chunk < 1:
-            raise BadSettings(f"{path}: {name} has chunk = {script.chunk}; it must be 1 or more.")
+            raise BadSettings(f"{path}: {name}.chunk: {script.chunk} is too small. It must be 1 or more.")
         if script.price < 0:
-            raise BadSettings(f"{path}: {name} has price = {script.price}; it must be 0 or more.")
-    return {**BUILT_IN_SCRIPTS, **written}
+            raise BadSettings(f"{path}: {name}.price: {script.price} is negative. It must be 0 or more.")
+    return {**BUILT_IN_SCRIPTS, **loaded}

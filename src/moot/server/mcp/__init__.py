@@ -1,1 +1,1 @@
-"""Moot as an MCP server."""
+"""The MCP server: Moot's tools for MCP clients."""

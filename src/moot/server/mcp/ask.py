@@ -1,4 +1,4 @@
-"""Asking over MCP: a discussion is opened, or gone on with, and whoever waits hears how it goes and what comes of it."""
+"""The MCP tool `ask`: starts a run, reports its progress and returns the answers."""
 
 import asyncio
 import re
@@ -14,26 +14,27 @@ from moot.server.auth import Revocations
 from moot.server.draft_validation import DraftValidator
 from moot.server.mcp.report import McpRunReport, ParticipantAnswer, render_answers
 from moot.server.rate_limits import RateLimits
-from moot.server.schemas import DiscussionDraft, Id, MaxCostUsd, MessageText, require_text
+from moot.server.schemas import DiscussionDraft, Id, MessageText, require_text
 from moot.services.discussions import DiscussionService, NewMessage, StartedRun
 from moot.store.discussions.discussions import Discussions
 from moot.store.library.presets import Presets
 from moot.store.runs.event_log import EventLog
 from moot.store.runs.runs import Runs
 from moot.types.accounts import Caller
+from moot.types.billing import MaxCostUsd
 from moot.types.errors import Forbidden, NotFound, UsageError
 from moot.types.events import ANSWERED_STATUSES
 from moot.types.modes import ModeName
 from moot.types.presets import Preset
 from moot.types.primitives import ModelName
 
-PROGRESS_INTERVAL_SECONDS = 0.5  # between two looks at what is being said
+PROGRESS_INTERVAL_SECONDS = 0.5  # between two previews of streamed text
 
 ProgressCallback = Callable[[float, str], Awaitable[None]]
 
 
 class AskInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who is asked is a line-up, models, or those of a discussion that goes on."""
+    """The question goes to exactly one of: a line-up, models, an existing discussion."""
 
     question: Annotated[MessageText, Meta(description="What to ask them.")]
     line_up: Annotated[
@@ -54,14 +55,12 @@ class AskInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     discussion: Annotated[
         Id | None, Meta(description="The id of a discussion to go on with, instead of a new one.")
     ] = None
-    cap: Annotated[
-        MaxCostUsd | None, Meta(description="Begin nothing more once it has cost so many US dollars.")
-    ] = None
+    cap: Annotated[MaxCostUsd | None, Meta(description="Begin nothing more once it has cost so many US dollars.")] = (
+        None
+    )
 
 
 class AskResult(Struct, frozen=True, kw_only=True):
-    """What came of a question, and where it can be read and gone on with."""
-
     discussion: str
     run: str
     status: str
@@ -100,40 +99,38 @@ class AskRunner:
         self._revocations = revocations
         self._stop_tasks: set[asyncio.Task[None]] = set()
 
-    async def ask_question(
-        self, caller: Caller, request: AskInput, report_progress: ProgressCallback
-    ) -> AskResult:
-        """Return what came of it. Whoever gives up waiting stops the run, unless it is this server that ends."""
-        starting = asyncio.create_task(self._start_run(caller, request))
+    async def ask_question(self, caller: Caller, request: AskInput, report_progress: ProgressCallback) -> AskResult:
+        """If the client cancels the request, stop the run. A shutdown of this server does not stop the run."""
+        start_task = asyncio.create_task(self._start_run(caller, request))
         try:
-            started = await asyncio.shield(starting)
+            # A cancelled request must not interrupt the transaction that creates the run; `_stop_run` needs its id.
+            started = await asyncio.shield(start_task)
             return await self._wait_for_result(caller, started, report_progress)
         except asyncio.CancelledError:
             if not self._discussion_service.draining:
-                self._stop_tasks.add(stopping := asyncio.create_task(self._stop_run(caller, starting)))
-                stopping.add_done_callback(self._stop_tasks.discard)
+                # The set keeps a reference, because asyncio keeps only weak references to tasks.
+                self._stop_tasks.add(stop_task := asyncio.create_task(self._stop_run(caller, start_task)))
+                stop_task.add_done_callback(self._stop_tasks.discard)
             raise
 
     async def _start_run(self, caller: Caller, request: AskInput) -> StartedRun:
-        words = require_text(request.question, "question")
+        text = require_text(request.question, "question")
         if sum(value is not None for value in (request.line_up, request.models, request.discussion)) != 1:
-            raise UsageError("Say who is asked: name one of line_up, models and discussion.")
+            raise UsageError("Name exactly one of line_up, models and discussion.")
         await self._limits.count_message(caller.account)
         if request.discussion is not None:
-            return await self._continue_discussion(caller, request.discussion, request, words)
+            return await self._continue_discussion(caller, request.discussion, request, text)
         draft = await self._build_draft(caller, request)
         with _rename_error_field(request):
-            opening = await self._draft_validator.validate_draft(caller, draft, draft.participants)
-        await self._limits.count_run_start(caller.account, opening.mode)
-        return await self._discussion_service.create(caller, opening)
+            new_discussion = await self._draft_validator.validate_draft(caller, draft, draft.participants)
+        await self._limits.count_run_start(caller.account, new_discussion.mode)
+        return await self._discussion_service.create(caller, new_discussion)
 
-    async def _continue_discussion(
-        self, caller: Caller, id: str, request: AskInput, words: str
-    ) -> StartedRun:
+    async def _continue_discussion(self, caller: Caller, id: str, request: AskInput, words: str) -> StartedRun:
         discussion = await self._discussions.get_discussion(caller.tenant, id)
         if request.mode not in {None, discussion.mode}:
             raise UsageError(
-                f"mode: this discussion is a {discussion.mode}: leave mode out, or open another."
+                f"mode: this discussion is a {discussion.mode}. Leave mode out, or start a new discussion."
             )
         await self._limits.count_run_start(caller.account, discussion.mode)
         return await self._discussion_service.send_message(
@@ -148,13 +145,13 @@ class AskRunner:
                 mode=request.mode,
                 cap=request.cap,
             )
-        line_up = await self._find_preset(caller, request.line_up)
-        sent = msgspec.to_builtins(line_up) | {"message": request.question, "cap": request.cap}
-        known = {name: sent[name] for name in DiscussionDraft.__struct_fields__ if name in sent}
-        return msgspec.convert(known | {"mode": request.mode or line_up.mode}, DiscussionDraft)
+        preset = await self._find_preset(caller, request.line_up)
+        values = msgspec.to_builtins(preset) | {"message": request.question, "cap": request.cap}
+        fields = {name: values[name] for name in DiscussionDraft.__struct_fields__ if name in values}
+        return msgspec.convert(fields | {"mode": request.mode or preset.mode}, DiscussionDraft)
 
     async def _find_preset(self, caller: Caller, name_or_id: str) -> Preset:
-        """Find a line-up by its id, or the newest of that name."""
+        """Find a preset by id or by name, ignoring case. The newest wins."""
         names: list[str] = []
         cursor: str | None = None
         while True:
@@ -165,47 +162,47 @@ class AskRunner:
             names += [one.name for one in page.line_ups]
             if (cursor := page.next) is None:
                 break
-        known = f"There are {', '.join(names[:20])}." if names else "There is none yet: name models instead."
-        raise NotFound(f"line_up: nothing is called {name_or_id!r}. {known}")
+        known = f"There are {', '.join(names[:20])}." if names else "There is none yet. Name models instead."
+        raise NotFound(f"line_up: there is no line-up {name_or_id!r}. {known}")
 
     async def _wait_for_result(
         self, caller: Caller, started: StartedRun, report_progress: ProgressCallback
     ) -> AskResult:
-        """Follow the run to its end, for as long as the caller may."""
-        following = asyncio.create_task(self._follow_run(caller, started.run.id, report_progress))
+        """Raises `Forbidden` if the credential is deleted, and `NotFound` if the discussion is deleted."""
+        follow_task = asyncio.create_task(self._follow_run(caller, started.run.id, report_progress))
         try:
-            with self._revocations.watch_credential(caller, following.cancel):
-                await asyncio.wait({following})
+            with self._revocations.watch_credential(caller, follow_task.cancel):
+                await asyncio.wait({follow_task})
         finally:
-            following.cancel()
-        if following.cancelled():
-            raise Forbidden("These credentials ended while the table spoke: make a new token.")
-        heard = following.result()
-        if heard.status is None:
-            raise NotFound("The discussion was deleted while the table spoke.")
+            follow_task.cancel()
+        if follow_task.cancelled():
+            raise Forbidden("The credential was deleted during the run. Create a new token.")
+        report = follow_task.result()
+        if report.status is None:
+            raise NotFound("The discussion was deleted during the run.")
         return AskResult(
             discussion=started.discussion.id,
             run=started.run.id,
-            status=heard.status,
-            answers=heard.final_answers,
+            status=report.status,
+            answers=report.final_answers,
         )
 
     async def _follow_run(self, caller: Caller, run: str, report_progress: ProgressCallback) -> McpRunReport:
-        heard, told_at = McpRunReport(), 0.0
+        report, previewed_at = McpRunReport(), 0.0
         clock = asyncio.get_running_loop().time
-        standing = await self._events.run_progress(caller.tenant, run)
-        async with aclosing(self._event_hub.subscribe(run, 0, standing)) as frames:
-            async for some in frames:
-                for frame in some:
-                    if words := heard.apply_event(decode_frame(frame)):
-                        await report_progress(heard.characters, words)
-                if heard.live_preview and clock() - told_at >= PROGRESS_INTERVAL_SECONDS:
-                    told_at = clock()
-                    await report_progress(heard.characters, heard.live_preview)
-        return heard
+        progress = await self._events.run_progress(caller.tenant, run)
+        async with aclosing(self._event_hub.subscribe(run, 0, progress)) as frames:
+            async for batch in frames:
+                for frame in batch:
+                    if message := report.apply_event(decode_frame(frame)):
+                        await report_progress(report.characters, message)
+                if report.live_preview and clock() - previewed_at >= PROGRESS_INTERVAL_SECONDS:
+                    previewed_at = clock()
+                    await report_progress(report.characters, report.live_preview)
+        return report
 
     async def _stop_run(self, caller: Caller, start_task: "asyncio.Task[StartedRun]") -> None:
-        """Stop what was started, also where that was not known yet when nobody waited any more."""
+        """Wait for the start first: the request may be cancelled before the run has an id."""
         await asyncio.wait({start_task})
         if not start_task.cancelled() and start_task.exception() is None:
             await self._runs.request_stop(caller.tenant, start_task.result().run.id)
@@ -213,11 +210,11 @@ class AskRunner:
 
 @contextmanager
 def _rename_error_field(request: AskInput) -> Iterator[None]:
-    """Let what is wrong with one of `models` be said of that field, and not of the seat that it is given."""
+    """Rename `participants[i].model` in errors to `models[i]`, which is the field the client sent."""
     try:
         yield
     except UsageError as error:
-        words = re.sub(r"^participants\[(\d+)\]\.model", r"models[\1]", str(error))
-        if request.models is None or words == str(error):
+        message = re.sub(r"^participants\[(\d+)\]\.model", r"models[\1]", str(error))
+        if request.models is None or message == str(error):
             raise
-        raise UsageError(words) from error
+        raise UsageError(message) from error

@@ -1,4 +1,4 @@
-"""What an MCP client is told of a run: words on its way, and what it came to in the end."""
+"""Progress messages and the final result of a run, for MCP clients."""
 
 from collections.abc import Iterator
 
@@ -24,8 +24,8 @@ from moot.types.events import (
 )
 from moot.types.modes import LESSON_STAGE as LESSON
 
-TAIL_CHARS = 80  # characters of what somebody is saying that are shown on the way
-MAX_RESULT_CHARS = 300_000  # characters of answers in one result: clients take no message of any size
+TAIL_CHARS = 80  # of streamed text in the live preview, per participant
+MAX_RESULT_CHARS = 300_000  # of one tool result: MCP clients limit the size of a message
 STAGE_TITLES = {
     "initial": "The round of first answers",
     "debate": "The debate",
@@ -36,31 +36,29 @@ STAGE_TITLES = {
 
 
 class ParticipantAnswer(Struct, frozen=True, kw_only=True):
-    """What one participant came to; `fault` says why there is no answer, or not all of it."""
-
     participant: str
     name: str
     model: str
     status: TurnStatus
     text: str
-    fault: str | None = None
+    fault: str | None = None  # why the answer is missing or incomplete
 
 
 class McpRunReport:
-    """Follows the events of one run."""
+    """State of one run, built from its events."""
 
     def __init__(self) -> None:
-        self.status: RunStatus | None = None
-        self.characters = 0
+        self.status: RunStatus | None = None  # None until the run ends
+        self.characters = 0  # streamed so far, of all participants
         self._names: dict[str, str] = {}
         self._tails: dict[str, str] = {}
         self._turns: dict[TurnKey, TurnEnded] = {}
 
     def apply_event(self, event: Event) -> str | None:
-        """Take in an event, and return what is worth telling at once."""
+        """Return a progress message, or None if the event needs none."""
         match event:
             case RunStarted(participants=participants):
-                self._names = {who.id: who.name for who in participants}
+                self._names = {participant.id: participant.name for participant in participants}
             case StageStarted():
                 return f"{_stage_title(event)} begins."
             case TurnStarted():
@@ -85,27 +83,27 @@ class McpRunReport:
 
     @property
     def live_preview(self) -> str:
-        """Show the newest words of all who speak."""
+        """The end of the streamed text of each active participant."""
         return "\n".join(
-            f"{self._participant_name(who)}: {' '.join(tail.split())}"
-            for who, tail in self._tails.items()
+            f"{self._participant_name(participant)}: {' '.join(tail.split())}"
+            for participant, tail in self._tails.items()
             if tail.strip()
         )
 
     @property
     def final_answers(self) -> tuple[ParticipantAnswer, ...]:
-        """Return what counts: the synthesis, if there is one, else the last of everybody, and of a lesson all."""
+        """The synthesis if there is one; all turns of a lesson; else the last answer of each participant."""
         turns = list(self._turns.values())
-        summed_up = [turn for turn in turns if turn.stage == "synthesis" and turn.status in ANSWERED_STATUSES]
-        if summed_up:
-            return (self._participant_answer(summed_up[-1]),)
+        syntheses = [turn for turn in turns if turn.stage == "synthesis" and turn.status in ANSWERED_STATUSES]
+        if syntheses:
+            return (self._participant_answer(syntheses[-1]),)
         if any(turn.stage == LESSON for turn in turns):
             return tuple(map(self._participant_answer, turns))
         last: dict[str, TurnEnded] = {}
         for turn in turns:
             if turn.status in ANSWERED_STATUSES or turn.participant not in last:
                 last[turn.participant] = turn
-        return tuple(self._participant_answer(last[who]) for who in self._names if who in last)
+        return tuple(self._participant_answer(last[id]) for id in self._names if id in last)
 
     def _participant_answer(self, turn: TurnEnded) -> ParticipantAnswer:
         return ParticipantAnswer(
@@ -113,14 +111,8 @@ class McpRunReport:
             name=self._participant_name(turn.participant),
             model=turn.model,
             status=turn.status,
-            text="\n\n".join(
-                part.strip() for part in (turn.message.text, turn.message.details) if part.strip()
-            ),
-            fault=turn.fault.message
-            if turn.fault
-            else LENGTH_LIMIT_NOTE
-            if turn.finish == "length"
-            else None,
+            text="\n\n".join(part.strip() for part in (turn.message.text, turn.message.details) if part.strip()),
+            fault=turn.fault.message if turn.fault else LENGTH_LIMIT_NOTE if turn.finish == "length" else None,
         )
 
     def _participant_name(self, participant: str) -> str:
@@ -133,9 +125,9 @@ def _stage_title(stage: StageStarted) -> str:
 
 
 def render_answers(answers: tuple[ParticipantAnswer, ...]) -> str:
-    """Write answers as Markdown: one as it is, several under their names."""
+    """Render answers as Markdown. Several answers get headings with the names."""
     blocks = [block for one in answers for block in _answer_blocks(one, alone=len(answers) == 1)]
-    text = "\n\n".join(blocks) or "Nobody said anything."
+    text = "\n\n".join(blocks) or "No participant answered."
     if len(text) <= MAX_RESULT_CHARS:
         return text
     return f"{text[:MAX_RESULT_CHARS]}\n\n[The rest is left out: read_discussion gives all of it.]"

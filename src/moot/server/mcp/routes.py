@@ -1,4 +1,4 @@
-"""MCP over HTTP: the address where programs find Moot's tools. The SDK is loaded when the first one comes."""
+"""The MCP endpoint `/mcp`. The MCP SDK is imported at the first request, because the import is slow."""
 
 import asyncio
 import logging
@@ -22,7 +22,10 @@ log = logging.getLogger(__name__)
 
 
 class McpApp:
-    """An ASGI app. All sessions live in one task, which begins with the first call and ends with `close`."""
+    """ASGI app of the MCP endpoint. One task owns all sessions, from the first request to `close`.
+
+    A single task is needed because anyio requires that a task group is entered and left in the same task.
+    """
 
     def __init__(self, tools: McpTools) -> None:
         self._tools = tools
@@ -32,15 +35,14 @@ class McpApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = await self._get_app()
-        visitor = import_module("moot.server.mcp.server").McpUser(scope["user"])
+        user = import_module("moot.server.mcp.server").McpUser(scope["user"])
         self._open_scopes.append(scope)
         try:
-            await app({**scope, "user": visitor}, _limit_body_time(receive), send)
+            await app({**scope, "user": user}, _limit_body_time(receive), send)
         finally:
             self._open_scopes.remove(scope)
 
     def abort_all(self) -> None:
-        """Hang up on everybody."""
         for scope in tuple(self._open_scopes):
             abort_connection(scope)
 
@@ -57,32 +59,33 @@ class McpApp:
         return await asyncio.shield(self._app_future)
 
     async def _run_sessions(self, app_future: "asyncio.Future[AsgiApp]") -> None:
-        building = await asyncio.to_thread(import_module, "moot.server.mcp.server")
-        manager = building.create_session_manager(self._tools, MAX_BODY)
+        module = await asyncio.to_thread(import_module, "moot.server.mcp.server")
+        manager = module.create_session_manager(self._tools, MAX_BODY)
         async with manager.run():
             app_future.set_result(manager.handle_request)
+            # Keep the session manager open until `close` cancels this task.
             await asyncio.get_running_loop().create_future()
 
     def _on_sessions_end(self, task: "asyncio.Task[None]") -> None:
-        """Send those away who wait for what will not come; what failed begins anew with the next call."""
+        """Reject waiting requests. After an error, reset the future so that the next request starts again."""
         if self._app_future is not None and not self._app_future.done():
-            self._app_future.set_exception(ShuttingDown("This server is ending: ask again in a moment."))
+            self._app_future.set_exception(ShuttingDown("This server is shutting down. Try again in a moment."))
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("MCP over HTTP has failed", exc_info=error)
+            log.error("MCP session manager failed", exc_info=error)
             self._app_future = None
 
 
 def _limit_body_time(receive: Receive) -> Receive:
-    """Wait for a body as long as elsewhere, and then for as long as somebody listens."""
-    whole = False
+    """Apply the read timeout to the body only. After it, `receive` waits for the disconnect of the client."""
+    body_complete = False
 
     async def receive_in_time() -> Any:
-        nonlocal whole
-        if whole:
+        nonlocal body_complete
+        if body_complete:
             return await receive()
         async with limit_body_time(BODY_SECONDS):
             message = await receive()
-        whole = not message.get("more_body", False)
+        body_complete = not message.get("more_body", False)
         return message
 
     return receive_in_time
@@ -90,5 +93,5 @@ def _limit_body_time(receive: Receive) -> Receive:
 
 @asgi(MCP_PATH, copy_scope=True)
 async def mcp_endpoint(scope: Scope, receive: Receive, send: Send) -> None:
-    face: McpApp = scope["litestar_app"].state["mcp"]
-    await face(scope, receive, send)
+    mcp_app: McpApp = scope["litestar_app"].state["mcp"]
+    await mcp_app(scope, receive, send)

@@ -1,4 +1,4 @@
-"""Moot as an MCP server: the official SDK on one side, Moot's tools on the other. Loaded when somebody calls."""
+"""Adapter between the MCP SDK and Moot's tools. Imported at the first request, because the SDK loads slowly."""
 
 from typing import Any
 
@@ -30,12 +30,10 @@ INSTRUCTIONS = (
 
 
 class McpUser(AuthenticatedUser):
-    """A caller as the SDK knows users: a session is only ever used by who opened it."""
+    """A caller as the SDK's user type. The SDK rejects requests to a session of another user."""
 
     def __init__(self, caller: Caller) -> None:
-        super().__init__(
-            AccessToken(token="", client_id=caller.account, subject=caller.credential, scopes=[])
-        )
+        super().__init__(AccessToken(token="", client_id=caller.account, subject=caller.credential, scopes=[]))
         self.caller = caller
 
 
@@ -44,18 +42,16 @@ def create_mcp_server(tools: McpTools) -> Server[Any]:
         return ListToolsResult(tools=[_describe_tool(tool) for tool in tools.by_name.values()])
 
     async def call_tool(ctx: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
-        told = 0.0
+        last_progress = 0.0
 
         async def report_progress(progress: float, message: str) -> None:
-            nonlocal told
-            told = max(told + 1, progress)  # each time more than before, as MCP demands
-            await ctx.session.report_progress(told, message=message)
+            nonlocal last_progress
+            last_progress = max(last_progress + 1, progress)  # MCP requires that the value increases
+            await ctx.session.report_progress(last_progress, message=message)
 
         try:
             return _tool_result(
-                await tools.call_tool(
-                    _message_caller(ctx), params.name, params.arguments or {}, report_progress
-                )
+                await tools.call_tool(_message_caller(ctx), params.name, params.arguments or {}, report_progress)
             )
         except MootError as error:
             return CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
@@ -70,15 +66,15 @@ def create_mcp_server(tools: McpTools) -> Server[Any]:
 
 
 def create_session_manager(tools: McpTools, max_body: int) -> StreamableHTTPSessionManager:
-    """Serve the tools over HTTP. Where a call comes from is looked at before it gets here."""
+    """The SDK's own origin check is not needed, because `SameOriginMiddleware` runs first."""
     return StreamableHTTPSessionManager(create_mcp_server(tools), max_request_body_size=max_body)
 
 
 def _message_caller(ctx: ServerRequestContext[Any]) -> Caller:
-    """Find out who sent this very message."""
+    """Return the caller of this message, not the caller that opened the session."""
     assert ctx.request is not None  # noqa: S101 - every message comes over HTTP
-    visitor: McpUser = ctx.request.scope["user"]
-    return visitor.caller
+    user: McpUser = ctx.request.scope["user"]
+    return user.caller
 
 
 def _describe_tool(tool: McpTool) -> ToolOffer:

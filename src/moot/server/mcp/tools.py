@@ -1,4 +1,4 @@
-"""The tools that Moot offers over MCP: what each takes, what it says of itself, and what it does."""
+"""The tools of the MCP server: input types, descriptions and handlers."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
@@ -14,8 +14,8 @@ from moot.server.mcp.ask import AskInput, AskRunner, ProgressCallback
 from moot.server.rate_limits import RateLimits
 from moot.server.request_body import strip_nul
 from moot.server.schemas import Id
-from moot.server.validation_messages import explain_validation_error
 from moot.services.knowledge import KnowledgeService
+from moot.services.validation_messages import explain_validation_error
 from moot.store.discussions.discussions import Discussions
 from moot.store.library.presets import Presets
 from moot.store.library.projects import Projects
@@ -27,7 +27,7 @@ from moot.types.errors import NotFound, UsageError
 from moot.types.knowledge import Insight
 from moot.types.participants import Participant
 
-PART_CHARS = 100_000  # characters of a transcript at once: clients take no message of any size
+PART_CHARS = 100_000  # of a transcript in one result: MCP clients limit the size of a message
 
 
 class NoInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,36 +51,30 @@ class SearchKnowledgeInput(Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class ToolOutput(Struct, frozen=True):
-    """What a tool answers: words, and the same as data."""
-
     text: str
-    data: Any
+    data: Any  # the same content as JSON
     failed: bool = False
 
 
 class McpTool(Struct, frozen=True, kw_only=True):
-    """`reads` tells a tool that changes nothing."""
-
     name: str
     title: str
     description: str
     input_type: type[Struct]
     handler: Callable[[Caller, Any, ProgressCallback], Awaitable[ToolOutput]]
-    read_only: bool = True
+    read_only: bool = True  # changes nothing
 
     @property
     def input_schema(self) -> dict[str, Any]:
         _, known = msgspec.json.schema_components([self.input_type])
         return {**known[self.input_type.__name__], "title": self.name}
 
-    async def invoke(
-        self, caller: Caller, arguments: object, report_progress: ProgressCallback
-    ) -> ToolOutput:
+    async def invoke(self, caller: Caller, arguments: object, report_progress: ProgressCallback) -> ToolOutput:
         try:
-            taken = msgspec.convert(strip_nul(arguments), self.input_type)
+            parsed = msgspec.convert(strip_nul(arguments), self.input_type)
         except msgspec.ValidationError as error:
             raise UsageError(_argument_error(str(error), self.input_type)) from error
-        return await self.handler(caller, taken, report_progress)
+        return await self.handler(caller, parsed, report_progress)
 
 
 class McpTools:
@@ -103,7 +97,7 @@ class McpTools:
         self._knowledge = knowledge
         self._limits = limits
         self._embedder = embedder
-        offered = (
+        tools = (
             McpTool(
                 name="ask",
                 title="Ask several models at one table",
@@ -142,48 +136,33 @@ class McpTools:
                 handler=self._search_knowledge,
             ),
         )
-        self.by_name = {tool.name: tool for tool in offered}
+        self.by_name = {tool.name: tool for tool in tools}
 
     async def call_tool(
         self, caller: Caller, name: str, arguments: object, report_progress: ProgressCallback
     ) -> ToolOutput:
         if (tool := self.by_name.get(name)) is None:
-            raise NotFound(f"There is no tool {name!r}: there are {', '.join(self.by_name)}.")
+            raise NotFound(f"There is no tool {name!r}. Use one of {', '.join(self.by_name)}.")
         return await tool.invoke(caller, arguments, report_progress)
 
-    async def _ask_question(
-        self, caller: Caller, request: AskInput, report_progress: ProgressCallback
-    ) -> ToolOutput:
-        answered = await self._ask_runner.ask_question(caller, request, report_progress)
-        return ToolOutput(answered.text, answered, failed=answered.failed)
+    async def _ask_question(self, caller: Caller, request: AskInput, report_progress: ProgressCallback) -> ToolOutput:
+        result = await self._ask_runner.ask_question(caller, request, report_progress)
+        return ToolOutput(result.text, result, failed=result.failed)
 
     async def _list_presets(self, caller: Caller, _: NoInput, __: ProgressCallback) -> ToolOutput:
         page = await self._presets.list_presets(caller.tenant, limit=100)
-        lines = [
-            f"- {one.name} ({one.id}): {one.mode}, {_participant_list(one.participants)}"
-            for one in page.line_ups
-        ]
-        return _list_output(
-            lines, {"line_ups": page.line_ups}, "There is no line-up yet: ask models instead."
-        )
+        lines = [f"- {one.name} ({one.id}): {one.mode}, {_participant_list(one.participants)}" for one in page.line_ups]
+        return _list_output(lines, {"line_ups": page.line_ups}, "There is no line-up yet: ask models instead.")
 
-    async def _list_discussions(
-        self, caller: Caller, query: ListDiscussionsInput, _: ProgressCallback
-    ) -> ToolOutput:
+    async def _list_discussions(self, caller: Caller, query: ListDiscussionsInput, _: ProgressCallback) -> ToolOutput:
         page = await self._discussions.list_discussions(caller.tenant, limit=query.limit, q=query.q or None)
-        data = {
-            "discussions": [{"id": one.id, "title": one.title, "mode": one.mode} for one in page.discussions]
-        }
-        return _list_output(
-            list(map(_discussion_line, page.discussions)), data, "There is no such discussion."
-        )
+        data = {"discussions": [{"id": one.id, "title": one.title, "mode": one.mode} for one in page.discussions]}
+        return _list_output(list(map(_discussion_line, page.discussions)), data, "There is no such discussion.")
 
-    async def _read_discussion(
-        self, caller: Caller, request: ReadDiscussionInput, _: ProgressCallback
-    ) -> ToolOutput:
+    async def _read_discussion(self, caller: Caller, request: ReadDiscussionInput, _: ProgressCallback) -> ToolOutput:
         discussion = await self._discussions.get_discussion(caller.tenant, request.discussion)
-        pieces = self._transcripts.export_chunks(caller.tenant, discussion, MarkdownFormat())
-        text = b"".join([piece async for piece in pieces]).decode()
+        chunks = self._transcripts.export_chunks(caller.tenant, discussion, MarkdownFormat())
+        text = b"".join([chunk async for chunk in chunks]).decode()
         parts = max(1, -(-len(text) // PART_CHARS))
         if request.part > parts:
             raise UsageError(f"part: this discussion has {parts}.")
@@ -192,28 +171,25 @@ class McpTools:
             shown += f"\n\n[Part {request.part} of {parts}: ask for part {request.part + 1}.]"
         return ToolOutput(shown, {"discussion": discussion.id, "part": request.part, "parts": parts})
 
-    async def _search_knowledge(
-        self, caller: Caller, query: SearchKnowledgeInput, _: ProgressCallback
-    ) -> ToolOutput:
-        found: list[Sequence[Insight]] = []
+    async def _search_knowledge(self, caller: Caller, query: SearchKnowledgeInput, _: ProgressCallback) -> ToolOutput:
+        results: list[Sequence[Insight]] = []
         for project in await self._resolve_projects(caller, query.project):
             if self._embedder is not None:
                 await self._limits.count_model_request(caller.account)
-            found.append(await self._knowledge.search_insights(caller.tenant, project, query.q, query.limit))
-        best = [one for places in zip_longest(*found) for one in places if one is not None][: query.limit]
-        return _list_output(list(map(_insight_line, best)), {"insights": best}, "Nothing is known of that.")
+            results.append(await self._knowledge.search_insights(caller.tenant, project, query.q, query.limit))
+        # Interleave the projects, so that the best insight of each comes first.
+        best = [one for rank in zip_longest(*results) for one in rank if one is not None][: query.limit]
+        return _list_output(list(map(_insight_line, best)), {"insights": best}, "No insights match.")
 
     async def _resolve_projects(self, caller: Caller, name_or_id: str | None) -> Sequence[str]:
-        """Return the ids of the projects that are meant."""
+        """Return project ids; all projects if `name_or_id` is None. Raises `NotFound` for an unknown one."""
         projects = (await self._projects.list_projects(caller.tenant, limit=100)).projects
         if name_or_id is None:
             return [one.id for one in projects]
-        meant = [
-            one.id for one in projects if name_or_id.casefold() in {one.id.casefold(), one.name.casefold()}
-        ]
-        if not meant:
-            raise NotFound(f"project: nothing is called {name_or_id!r}.")
-        return meant[:1]
+        matches = [one.id for one in projects if name_or_id.casefold() in {one.id.casefold(), one.name.casefold()}]
+        if not matches:
+            raise NotFound(f"project: there is no project {name_or_id!r}.")
+        return matches[:1]
 
 
 def _list_output(lines: Sequence[str], data: object, empty_text: str) -> ToolOutput:
@@ -226,7 +202,7 @@ def _discussion_line(one: Discussion) -> str:
 
 
 def _participant_list(participants: Sequence[Participant]) -> str:
-    return ", ".join(f"{who.name} on {who.model}" for who in participants)
+    return ", ".join(f"{participant.name} on {participant.model}" for participant in participants)
 
 
 def _insight_line(one: Insight) -> str:
@@ -235,10 +211,8 @@ def _insight_line(one: Insight) -> str:
 
 
 def _argument_error(message: str, input_type: type[Struct]) -> str:
-    """Say which argument does not fit, and what would."""
-    words, _, path = message.partition(" - at `$")
+    """Convert a msgspec error to the form `field: problem`."""
+    reason, _, path = message.partition(" - at `$")
     field = path.rstrip("`").lstrip(".")
-    named = MSGSPEC_FIELD_NAME.fullmatch(words)
-    return (
-        f"{named[1] if named else field or 'arguments'}: {explain_validation_error(words, input_type, field)}"
-    )
+    named = MSGSPEC_FIELD_NAME.fullmatch(reason)
+    return f"{named[1] if named else field or 'arguments'}: {explain_validation_error(reason, input_type, field)}"

@@ -1,4 +1,4 @@
-"""Errors in the shape that OpenAI clients expect, wherever the address is one of theirs."""
+"""Error responses in OpenAI's format, for paths under `/v1/`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,10 +10,10 @@ from moot.server.errors import Problem, ProblemResponse
 from moot.server.openai.schemas import OpenAiError, OpenAiErrorResponse
 
 OPENAI_PREFIX = "/v1/"
-NO_RETRY_HEADERS = {"x-should-retry": "false"}  # the SDK would ask, and pay, again by itself
+NO_RETRY_HEADERS = {"x-should-retry": "false"}  # OpenAI's SDK retries by default, and each retry costs money
 ERROR_TYPES: Mapping[
     int, tuple[str, str | None]
-] = {  # type and code, by status; all others ask for another request
+] = {  # type and code by HTTP status; see `_openai_error` for the default
     401: ("authentication_error", "invalid_api_key"),
     402: ("insufficient_quota", "insufficient_quota"),
     403: ("permission_error", None),
@@ -28,16 +28,16 @@ def is_openai_path(path: str) -> bool:
 
 
 def wrap_error_handler(handler: ErrorHandler) -> ErrorHandler:
-    """Let what a handler says be said to OpenAI clients in their shape."""
+    """Wrap a handler so that its problem responses have OpenAI's format on OpenAI paths."""
 
     def handle_error(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
-        told = handler(request, error)
-        if not (isinstance(told, ProblemResponse) and is_openai_path(request.scope["path"])):
-            return told
-        headers = {**told.headers, **(NO_RETRY_HEADERS if told.problem.status == 502 else {})}
+        response = handler(request, error)
+        if not (isinstance(response, ProblemResponse) and is_openai_path(request.scope["path"])):
+            return response
+        headers = {**response.headers, **(NO_RETRY_HEADERS if response.problem.status == 502 else {})}
         return Response(
-            encode_openai_error(told.problem),
-            status_code=told.problem.status,
+            encode_openai_error(response.problem),
+            status_code=response.problem.status,
             media_type=MediaType.JSON,
             headers=headers,
         )
@@ -51,8 +51,8 @@ def encode_openai_error(problem: Problem) -> bytes:
 
 def _openai_error(problem: Problem) -> OpenAiError:
     param = problem.errors[0].field if problem.errors else None
-    usual = "server_error" if problem.status >= 500 else "invalid_request_error"
-    kind, code = ERROR_TYPES.get(problem.status, (usual, None))
+    default_type = "server_error" if problem.status >= 500 else "invalid_request_error"
+    kind, code = ERROR_TYPES.get(problem.status, (default_type, None))
     if (problem.status, param) == (404, "model"):
         code = "model_not_found"
     return OpenAiError(message=problem.detail, type=kind, param=param, code=code)

@@ -1,6 +1,6 @@
-"""From what an OpenAI client sends to what is put to a table: instructions, what was said before, and the question.
+"""Parses an OpenAI chat completion request into instructions, message history and a question.
 
-Pure. What cannot be done is refused in words, and never left out silently where the answer would be another one.
+Pure. A field that would change the answer but is not supported raises `UsageError`; it is never ignored.
 """
 
 import base64
@@ -30,10 +30,9 @@ from moot.types.errors import UsageError
 from moot.types.files import sanitize_file_name
 from moot.types.participants import Participant, participant_id
 from moot.types.primitives import new_id
-from moot.types.requests import Effort, File
-from moot.types.requests import ModelMessage as Told
+from moot.types.requests import Effort, File, ModelMessage
 
-# What each of these may be without asking for anything; null is nothing everywhere.
+# Unsupported fields, with the values that have no effect and are accepted. null is always accepted.
 NEUTRAL_VALUES: Mapping[str, Collection[object]] = {
     "n": (1,),
     "logprobs": (False,),
@@ -54,73 +53,71 @@ DISCUSSION_SETTINGS = (
     "max_tokens",
     "max_completion_tokens",
     "reasoning_effort",
-)  # a discussion has its own
+)  # rejected with a discussion, which has its own settings
 FILES_ONLY_TEXT = "See what is attached."
 EFFORTS: Mapping[str | None, Effort] = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high"}
 
 
 class CompletionInput(Struct, frozen=True, kw_only=True):
-    """`earlier` is what was said before the question; `attached` came with that, by message, and `files` with all of it."""
-
-    system: str
+    system: str  # all system and developer messages
     question_text: str
     question_files: tuple[File, ...]
-    history: tuple[Message, ...]
-    history_attachments: dict[str, tuple[Attachment, ...]]
-    all_files: tuple[File, ...]
+    history: tuple[Message, ...]  # messages before the question
+    history_attachments: dict[str, tuple[Attachment, ...]]  # by message id
+    all_files: tuple[File, ...]  # of the history and the question
 
     @property
-    def question(self) -> Told:
+    def question(self) -> ModelMessage:
         return build_question(self.question_text, files=self.question_files)
 
 
 def reject_unsupported_fields(request: CompletionRequest) -> None:
-    """Refuse what no table can do, and what a discussion decides for itself."""
-    for field, nothing in NEUTRAL_VALUES.items():
+    """Raises `UsageError` for unsupported fields, and for settings that a discussion already has."""
+    for field, neutral in NEUTRAL_VALUES.items():
         value = getattr(request, field)
-        if value is not None and value not in nothing:
-            raise UsageError(f"{field}: a table cannot do that: leave it out.")
+        if value is not None and value not in neutral:
+            raise UsageError(f"{field}: Moot does not support this. Leave it out.")
     if request.discussion_id is not None:
         for field in DISCUSSION_SETTINGS:
             if getattr(request, field) is not None:
-                raise UsageError(f"{field}: a discussion has its own settings: leave it out.")
+                raise UsageError(f"{field}: the discussion has its own settings. Leave it out.")
 
 
 def parse_messages(request: CompletionRequest, participants: Sequence[Participant]) -> CompletionInput:
-    """Part the question from what was said before it. Answers are those of whom they name, or of the table."""
-    said = list(enumerate(request.messages))
-    instructions = [_message_text(one, place) for place, one in said if one.role in {"system", "developer"}]
-    spoken = [(place, one) for place, one in said if one.role not in {"system", "developer"}]
-    if not spoken or spoken[-1][1].role != "user":
-        raise UsageError("messages: the last one must be of the role user: that is what is answered.")
-    (at, last), before = spoken[-1], spoken[:-1]
-    earlier: list[Message] = []
-    attached: dict[str, tuple[Attachment, ...]] = {}
-    files: list[File] = []
+    """Split the messages into history and question. The last message must have the role user."""
+    messages = list(enumerate(request.messages))
+    instructions = [_message_text(one, index) for index, one in messages if one.role in {"system", "developer"}]
+    conversation = [(index, one) for index, one in messages if one.role not in {"system", "developer"}]
+    if not conversation or conversation[-1][1].role != "user":
+        raise UsageError("messages: the last one must be of the role user. It is the question.")
+    (last_index, last), before = conversation[-1], conversation[:-1]
+    history: list[Message] = []
+    attachments: dict[str, tuple[Attachment, ...]] = {}
+    history_files: list[File] = []
     turn = 0
-    for place, one in before:
+    for index, one in before:
         turn += one.role == "user"
-        message = _history_message(one, _message_text(one, place), len(earlier) + 1, turn, participants)
-        earlier.append(message)
-        if came := list(_message_files(one, place)):
-            attached[message.id] = tuple(Attachment(inline_text_file(file), name=file.name) for file in came)
-            files += came
-    now = tuple(_message_files(last, at))
-    words = _message_text(last, at)
-    if not words.strip() and not now:
-        raise UsageError(f"messages[{at}].content: it is empty: write something.")
+        message = _history_message(one, _message_text(one, index), len(history) + 1, turn, participants)
+        history.append(message)
+        if files := list(_message_files(one, index)):
+            attachments[message.id] = tuple(Attachment(inline_text_file(file), name=file.name) for file in files)
+            history_files += files
+    question_files = tuple(_message_files(last, last_index))
+    text = _message_text(last, last_index)
+    if not text.strip() and not question_files:
+        raise UsageError(f"messages[{last_index}].content: it is empty: write something.")
     return CompletionInput(
         system="\n\n".join(filter(None, instructions)),
-        question_text=_user_text(last, words),
-        question_files=now,
-        history=tuple(earlier),
-        history_attachments=attached,
-        all_files=(*files, *now),
+        question_text=_user_text(last, text),
+        question_files=question_files,
+        history=tuple(history),
+        history_attachments=attachments,
+        all_files=(*history_files, *question_files),
     )
 
 
 def apply_request_settings(request: CompletionRequest, participant: Participant) -> Participant:
-    """Let a participant be asked as the request says."""
+    """Settings of the request override those of the participant; a missing or unknown one changes nothing."""
     limit = request.max_completion_tokens or request.max_tokens
     return replace(
         participant,
@@ -133,26 +130,26 @@ def apply_request_settings(request: CompletionRequest, participant: Participant)
 def _history_message(
     one: ChatMessage, words: str, number: int, turn: int, participants: Sequence[Participant]
 ) -> Message:
-    person = one.role == "user"
-    speaker = None if person else _find_author(one, participants)
+    is_user = one.role == "user"
+    author = None if is_user else _find_author(one, participants)
     return Message(
         id=new_id("msg"),
         discussion="",
         run=f"earlier/{turn}",
-        role="user" if person else "assistant",
-        content=_user_text(one, words) if person else words,
+        role="user" if is_user else "assistant",
+        content=_user_text(one, words) if is_user else words,
         number=number,
-        participant=speaker.id if speaker else None,
-        name=None if person else speaker.name if speaker else one.name,
-        stage=None if person else "answer",
+        participant=author.id if author else None,
+        name=None if is_user else author.name if author else one.name,
+        stage=None if is_user else "answer",
         created_at=time.time(),
     )
 
 
 def _find_author(one: ChatMessage, participants: Sequence[Participant]) -> Participant | None:
-    """Find who gave an answer: whoever it names, or the only one who could."""
+    """Return the participant that the message names; without a name, the only participant."""
     if one.name is not None:
-        known = {who.id: who for who in participants}
+        known = {participant.id: participant for participant in participants}
         return known.get(participant_id(one.name))
     return participants[0] if len(participants) == 1 else None
 
@@ -164,12 +161,10 @@ def _user_text(one: ChatMessage, words: str) -> str:
 
 def _message_text(one: ChatMessage, index: int) -> str:
     if one.role in {"tool", "function"} or one.tool_calls or one.function_call:
-        raise UsageError(f"messages[{index}].role: a table calls no tools of yours: leave such messages out.")
+        raise UsageError(f"messages[{index}].role: tools of the client are not supported. Leave such messages out.")
     if isinstance(one.content, str):
         return one.content
-    return "\n\n".join(
-        _part_text(part) for part in one.content or () if isinstance(part, TextPart | RefusalPart)
-    )
+    return "\n\n".join(_part_text(part) for part in one.content or () if isinstance(part, TextPart | RefusalPart))
 
 
 def _part_text(part: TextPart | RefusalPart) -> str:
@@ -177,8 +172,8 @@ def _part_text(part: TextPart | RefusalPart) -> str:
 
 
 def _message_files(one: ChatMessage, index: int) -> Iterator[File]:
-    for at, part in enumerate(one.content if isinstance(one.content, tuple) else ()):
-        field = f"messages[{index}].content[{at}]"
+    for part_index, part in enumerate(one.content if isinstance(one.content, tuple) else ()):
+        field = f"messages[{index}].content[{part_index}]"
         if (file := _part_file(part, field)) is not None:
             if one.role != "user":
                 raise UsageError(f"{field}: only a message of the role user can have files.")
@@ -194,23 +189,19 @@ def _part_file(part: ChatMessagePart, field: str) -> File | None:
         case FilePart():
             if part.file.file_data is None:
                 raise UsageError(
-                    f"{field}.file.file_data: send the file itself, as a data URL: none is kept here."
+                    f"{field}.file.file_data: it is missing. Send the file as a data URL; file ids are not supported."
                 )
-            return _decode_data_url(
-                part.file.file_data, part.file.filename or "file", f"{field}.file.file_data"
-            )
+            return _decode_data_url(part.file.file_data, part.file.filename or "file", f"{field}.file.file_data")
         case AudioPart():
-            raise UsageError(f"{field}: a table cannot listen: send text, images or PDF.")
+            raise UsageError(f"{field}: audio is not supported. Send text, images or PDF.")
     assert_never(part)
 
 
 def _decode_data_url(url: str, name: str, field: str) -> File:
-    """Read a data URL. Nothing is fetched from elsewhere: who asks could make us look where they cannot."""
+    """Decode a data URL. Other URLs are rejected: fetching them would allow SSRF into the server's network."""
     head, comma, body = url.partition(",")
     if not comma or not head.startswith("data:"):
-        raise UsageError(
-            f"{field}: send it as a data URL, such as data:image/png;base64,…: nothing is fetched."
-        )
+        raise UsageError(f"{field}: it is not a data URL. Send one such as data:image/png;base64,…")
     try:
         data = base64.b64decode(body, validate=True) if head.endswith(";base64") else unquote_to_bytes(body)
     except (binascii.Error, ValueError) as error:

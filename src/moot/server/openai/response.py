@@ -1,4 +1,4 @@
-"""Sends a chat completion as a stream or in one piece; repeats it for the same key."""
+"""Chat completion responses, streamed or whole, with idempotent replay."""
 
 import time
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ from moot.types.faults import make_fault
 
 
 class IdempotentReply:
-    """For one request. Without a key nothing is kept; with one, nothing but a whole reply."""
+    """The stored reply of one request. Without a key, nothing is stored. Only complete replies are stored."""
 
     def __init__(self, database: Database, tenant: str, key: str | None) -> None:
         self._database = database
@@ -45,14 +45,12 @@ class IdempotentReply:
         self._holds_key = False
 
     async def load_or_reserve(self, request: CompletionRequest) -> Completion | None:
-        """Return the reply that was given before, or take the key."""
+        """Return the stored reply, or None after reserving the key. Raises `Conflict` while a request holds it."""
         if self._key is None:
             return None
-        found = await reserve_key_for_slow_request(
-            self._database, self._tenant, self._key, request, Completion
-        )
-        self._holds_key = found is None
-        return found
+        reply = await reserve_key_for_slow_request(self._database, self._tenant, self._key, request, Completion)
+        self._holds_key = reply is None
+        return reply
 
     async def store_reply(self, reply: Completion) -> None:
         if self._key is not None and self._holds_key:
@@ -61,43 +59,37 @@ class IdempotentReply:
             self._holds_key = False
 
     async def release_key(self) -> None:
-        """Let the request be made again, unless its reply was kept."""
+        """Allow a retry with the same key, unless a reply was stored. Idempotent."""
         if self._key is not None and self._holds_key:
             self._holds_key = False
             await release_idempotency_key(self._database, self._tenant, self._key)
 
 
 DONE_FRAME = b"data: [DONE]\n\n"
-INTERRUPTED_MESSAGE = "The stream broke off here: the answer is not whole. Ask again."
+INTERRUPTED_MESSAGE = "The stream was interrupted and the answer is incomplete. Send the request again."
 
 
 class ChunkEncoder(Struct, frozen=True):
-    """What all chunks of an answer have in common."""
-
     id: str
     model: str
-    with_usage: bool
-    created: int
+    with_usage: bool  # the client requested `stream_options.include_usage`
+    created: int  # Unix time in seconds
 
     def opening_frame(self) -> bytes:
         return self._chunk_frame(Delta(role="assistant", content=""))
 
     def piece_frame(self, piece: TextPiece) -> bytes:
-        return self._chunk_frame(
-            Delta(content=piece.text) if piece.is_content else Delta(reasoning_content=piece.text)
-        )
+        return self._chunk_frame(Delta(content=piece.text) if piece.is_content else Delta(reasoning_content=piece.text))
 
     def final_frames(self, finish: FinishReason, usage: CompletionUsage) -> Iterator[bytes]:
         yield self._chunk_frame(Delta(), finish)
         if self.with_usage:
-            told = ChunkWithUsage(id=self.id, created=self.created, model=self.model, choices=(), usage=usage)
-            yield _data_frame(msgspec.json.encode(told))
+            chunk = ChunkWithUsage(id=self.id, created=self.created, model=self.model, choices=(), usage=usage)
+            yield _data_frame(msgspec.json.encode(chunk))
         yield DONE_FRAME
 
     def build_completion(self, response_text: ResponseText) -> Completion:
-        answer = AssistantMessage(
-            content=response_text.content, reasoning_content=response_text.reasoning or None
-        )
+        answer = AssistantMessage(content=response_text.content, reasoning_content=response_text.reasoning or None)
         return Completion(
             id=self.id,
             created=self.created,
@@ -109,8 +101,8 @@ class ChunkEncoder(Struct, frozen=True):
     def _chunk_frame(self, delta: Delta, finish: FinishReason | None = None) -> bytes:
         kind = ChunkWithUsage if self.with_usage else Chunk
         choice = ChunkChoice(delta=delta, finish_reason=finish)
-        told = kind(id=self.id, created=self.created, model=self.model, choices=(choice,))
-        return _data_frame(msgspec.json.encode(told))
+        chunk = kind(id=self.id, created=self.created, model=self.model, choices=(choice,))
+        return _data_frame(msgspec.json.encode(chunk))
 
 
 def create_chunk_encoder(id: str, model: str, *, with_usage: bool) -> ChunkEncoder:
@@ -120,17 +112,17 @@ def create_chunk_encoder(id: str, model: str, *, with_usage: bool) -> ChunkEncod
 async def stream_completion(
     completion_run: CompletionRun, encoder: ChunkEncoder, idempotent_reply: IdempotentReply
 ) -> Frames:
-    """Yield frames after the opening. Only a whole answer ends with DONE; any other ends with an error."""
-    telling = ResponseText(completion_run.plan)
+    """Yield the frames after the opening frame. A complete answer ends with `[DONE]`, any other with an error."""
+    response_text = ResponseText(completion_run.plan)
     try:
         async with aclosing(completion_run.events) as events:
-            async for some in events:
-                yield [encoder.piece_frame(bit) for bit in telling.apply_events(some)]
-        if telling.failure is None:
-            await idempotent_reply.store_reply(whole := encoder.build_completion(telling))
-            yield list(encoder.final_frames(telling.finish, whole.usage))
+            async for batch in events:
+                yield [encoder.piece_frame(piece) for piece in response_text.apply_events(batch)]
+        if response_text.failure is None:
+            await idempotent_reply.store_reply(completion := encoder.build_completion(response_text))
+            yield list(encoder.final_frames(response_text.finish, completion.usage))
         else:
-            yield [error_frame(telling.failure)]
+            yield [error_frame(response_text.failure)]
     except MootError as error:
         yield [error_frame(error)]
     finally:
@@ -140,21 +132,20 @@ async def stream_completion(
 async def collect_completion(
     completion_run: CompletionRun, encoder: ChunkEncoder, idempotent_reply: IdempotentReply
 ) -> Completion:
-    telling = ResponseText(completion_run.plan)
+    response_text = ResponseText(completion_run.plan)
     try:
         async with aclosing(completion_run.events) as events:
-            async for some in events:
-                telling.apply_whole_turns(some)
-        if telling.failure is not None:
-            raise telling.failure
-        await idempotent_reply.store_reply(whole := encoder.build_completion(telling))
+            async for batch in events:
+                response_text.apply_whole_turns(batch)
+        if response_text.failure is not None:
+            raise response_text.failure
+        await idempotent_reply.store_reply(completion := encoder.build_completion(response_text))
     finally:
         await idempotent_reply.release_key()
-    return whole
+    return completion
 
 
 async def replay_completion(reply: Completion, encoder: ChunkEncoder) -> Frames:
-    """Stream a reply that was given before."""
     (choice,) = reply.choices
     frames = []
     if choice.message.reasoning_content:

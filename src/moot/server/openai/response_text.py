@@ -1,6 +1,7 @@
-"""From the events of a run to one answer: what a table comes to is its content, and the way there its reasoning.
+"""Converts run events to one OpenAI message: final turns become `content`, earlier ones `reasoning_content`.
 
-Pure. Where several speak at the same time one has the floor, and what the others say waits until they have it.
+Pure. An OpenAI message has one text stream, but participants stream concurrently. So one turn is active at a
+time, and the text of other turns is buffered.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,7 @@ from msgspec import Struct
 
 from moot.engine.tools.approvals import approval_instructions
 from moot.server.openai.schemas import FinishReason
-from moot.types.chunks import FinishReason as HowItEnded
+from moot.types.chunks import FinishReason as ModelFinishReason
 from moot.types.chunks import Usage
 from moot.types.errors import ProviderError
 from moot.types.events import (
@@ -33,35 +34,36 @@ from moot.types.run_plan import RunPlan
 
 TRANSIENT_NOTICES: frozenset[NoticeKind] = frozenset(
     {"retry", "waiting", "next_key"}
-)  # of no use once they are over
+)  # not shown: they mean nothing once the answer arrives
 STAGE_LABELS = {"initial": "first answer", "debate": "having read the others", "cross_talk": "to the others"}
-RESTART_MARKER = "\n\n[The above was cut off. It begins anew:]\n\n"
-STOPPED_MESSAGE = "The table was stopped before it came to an end."
-NO_ANSWER_MESSAGE = "Nobody at the table gave an answer."
+RESTART_MARKER = "\n\n[The text above was cut off. The answer restarts here:]\n\n"
+STOPPED_MESSAGE = "The run was stopped before it finished."
+NO_ANSWER_MESSAGE = "No participant answered."
 PARTIAL_EVENTS = (TurnStarted, TextDelta, ThoughtDelta, TextRetracted, ApprovalWanted)
-FINISH_REASONS: dict[HowItEnded, FinishReason] = {"length": "length", "content_filter": "content_filter"}
+FINISH_REASONS: dict[ModelFinishReason, FinishReason] = {
+    "length": "length",
+    "content_filter": "content_filter",
+}
 
 
 class TextPiece(Struct, frozen=True):
-    """A piece of an answer, or of the reasoning before it."""
-
     text: str
-    is_content: bool
+    is_content: bool  # False: reasoning
 
 
 class _PendingTurn:
-    """What somebody says; it waits until they have the floor."""
+    """Buffered text of a turn that is not written to the end yet."""
 
     def __init__(self) -> None:
         self.pending_texts: list[str] = []
-        self.has_text = False  # of its words, since it began or began anew
+        self.has_text = False  # since the start or the last restart of the turn
         self.has_thoughts = False
-        self.has_output = False
+        self.has_output = False  # the client has received text of this turn
         self.is_finished = False
 
 
 class ResponseText:
-    """One answer while it is told. After the last event `failure` says why it is none, if it is none."""
+    """One answer, built from events. After the last event, `failure` is None if the answer is complete."""
 
     def __init__(self, plan: RunPlan) -> None:
         self.usage = Usage()
@@ -70,9 +72,9 @@ class ResponseText:
         self._content: list[str] = []
         self._reasoning: list[str] = []
         self._plan = plan
-        self._names = {who.id: who.name for who in plan.participants}
+        self._names = {participant.id: participant.name for participant in plan.participants}
         self._has_several_participants = plan.mode != "single" and len(plan.responding_participants) > 1
-        self._pending_turns: dict[TurnKey, _PendingTurn] = {}  # that are not told to their end
+        self._pending_turns: dict[TurnKey, _PendingTurn] = {}  # in order of their start
         self._active_turn: TurnKey | None = None
         self._finished_turns: list[TurnEnded] = []
         self._notices: list[str] = []
@@ -86,22 +88,22 @@ class ResponseText:
         return "".join(self._reasoning)
 
     def apply_events(self, events: Sequence[Event]) -> list[TextPiece]:
-        bits: list[TextPiece] = []
+        pieces: list[TextPiece] = []
         for event in events:
-            for bit in self._event_pieces(event):
-                if bit.text:
-                    (self._content if bit.is_content else self._reasoning).append(bit.text)
-                    bits.append(bit)
-        return bits
+            for piece in self._event_pieces(event):
+                if piece.text:
+                    (self._content if piece.is_content else self._reasoning).append(piece.text)
+                    pieces.append(piece)
+        return pieces
 
     def apply_whole_turns(self, events: Sequence[Event]) -> None:
-        """Hear events of which only whole turns count: nothing that was begun anew is in them."""
+        """Ignore partial events, so that the answer has no text of restarted turns."""
         self.apply_events([event for event in events if not isinstance(event, PARTIAL_EVENTS)])
 
     def _event_pieces(self, event: Event) -> Iterator[TextPiece]:
         match event:
             case RunStarted():
-                self._names |= {who.id: who.name for who in event.participants}
+                self._names |= {participant.id: participant.name for participant in event.participants}
             case TurnStarted() | TextRetracted():
                 yield from self._discard_turn_text(event.turn_key)
             case TextDelta():
@@ -151,10 +153,10 @@ class ResponseText:
             yield from self._emit_pending()
 
     def _approval_piece(self, approval: ApprovalWanted) -> TextPiece:
-        """Tell of a call that waits for consent at once, whoever has the floor: it may be this one that waits."""
-        words = approval_instructions(self._participant_name(approval.turn_key), approval)
+        """Return the approval request at once, without buffering: the active turn itself may wait for it."""
+        instructions = approval_instructions(self._participant_name(approval.turn_key), approval)
         after = "\n\n" if self._active_turn and not self._is_content(self._active_turn) else ""
-        return TextPiece(f"{self._separator(is_content=False)}[{words}]{after}", is_content=False)
+        return TextPiece(f"{self._separator(is_content=False)}[{instructions}]{after}", is_content=False)
 
     def _finish_turn(self, event: TurnEnded) -> Iterator[TextPiece]:
         turn = self._pending_turns.setdefault(event.turn_key, _PendingTurn())
@@ -162,14 +164,12 @@ class ResponseText:
             yield TextPiece(self._separator(is_content=False) + event.message.thoughts, is_content=False)
         if not turn.has_text and event.message.text and event.status in ANSWERED_STATUSES:
             turn.pending_texts.append(event.message.text)
-        if event.status != "completed" and (
-            self._has_several_participants or not self._is_content(event.turn_key)
-        ):
+        if event.status != "completed" and (self._has_several_participants or not self._is_content(event.turn_key)):
             turn.pending_texts.append(
                 f"\n\n{_status_note(event)}" if turn.has_text or turn.pending_texts else _status_note(event)
             )
         elif event.status not in ANSWERED_STATUSES and turn.has_output:
-            turn.pending_texts.append(RESTART_MARKER)  # another one may speak instead
+            turn.pending_texts.append(RESTART_MARKER)  # another participant may answer instead
         if self._is_content(event.turn_key):
             self.finish = _finish_reason(event) or self.finish
         turn.is_finished = True
@@ -179,20 +179,21 @@ class ResponseText:
         yield from self._emit_pending()
 
     def _emit_pending(self) -> Iterator[TextPiece]:
-        """Give the floor to whoever has waited longest, if nobody has it."""
+        """If no turn is active, activate the oldest turn with buffered text. Notices go before it."""
         while self._active_turn is None:
             for notice in self._notices:
                 yield TextPiece(f"{self._separator(is_content=False)}[{notice}]", is_content=False)
             self._notices.clear()
-            seat = next((seat for seat, turn in self._pending_turns.items() if turn.pending_texts), None)
-            if seat is None:
+            turn_key = next((key for key, turn in self._pending_turns.items() if turn.pending_texts), None)
+            if turn_key is None:
                 return
-            turn = self._pending_turns[seat]
-            self._active_turn, turn.has_output = seat, True
-            yield TextPiece(self._turn_heading(seat) + "".join(turn.pending_texts), self._is_content(seat))
+            turn = self._pending_turns[turn_key]
+            self._active_turn, turn.has_output = turn_key, True
+            text = self._turn_heading(turn_key) + "".join(turn.pending_texts)
+            yield TextPiece(text, self._is_content(turn_key))
             turn.pending_texts.clear()
             if turn.is_finished:
-                self._close_turn(seat)
+                self._close_turn(turn_key)
 
     def _close_turn(self, turn_key: TurnKey) -> None:
         del self._pending_turns[turn_key]
@@ -205,25 +206,19 @@ class ResponseText:
             return
         if not self.content.strip():
             yield from self._fallback_answers()
-        self.failure = (
-            None if self.content.strip() else ProviderError(make_fault("bad_response", NO_ANSWER_MESSAGE))
-        )
+        self.failure = None if self.content.strip() else ProviderError(make_fault("bad_response", NO_ANSWER_MESSAGE))
 
     def _fallback_answers(self) -> Iterator[TextPiece]:
-        """Where nobody had the last word, as when nobody could sum up, the newest answers stand as they are."""
-        given = [
-            turn
-            for turn in self._finished_turns
-            if turn.status in ANSWERED_STATUSES and turn.message.text.strip()
+        """Return the answers of the last round as content, if the run has no final answer, e.g. no synthesis."""
+        answered = [
+            turn for turn in self._finished_turns if turn.status in ANSWERED_STATUSES and turn.message.text.strip()
         ]
-        newest = [turn for turn in given if (turn.stage, turn.round) == (given[-1].stage, given[-1].round)]
+        newest = [turn for turn in answered if (turn.stage, turn.round) == (answered[-1].stage, answered[-1].round)]
         for turn in newest:
             name = f"**{self._participant_name(turn.turn_key)}**\n\n" if len(newest) > 1 else ""
             note = f"\n\n{_status_note(turn)}" if turn.status != "completed" else ""
             self.finish = _finish_reason(turn) or self.finish
-            yield TextPiece(
-                f"{self._separator(is_content=True)}{name}{turn.message.text}{note}", is_content=True
-            )
+            yield TextPiece(f"{self._separator(is_content=True)}{name}{turn.message.text}{note}", is_content=True)
 
     def _run_failure(self, event: RunEnded) -> ProviderError:
         faults = [turn.fault for turn in self._finished_turns if turn.fault is not None]
@@ -231,7 +226,7 @@ class ResponseText:
         return ProviderError(faults[-1] if event.status == "failed" and faults else stopped)
 
     def _is_content(self, turn_key: TurnKey) -> bool:
-        """Tell whether a turn is what the table comes to, and not the way there."""
+        """True if the turn is part of the final answer in this mode, False if it is reasoning."""
         match self._plan.mode:
             case "debate":
                 return turn_key.stage == "synthesis"
@@ -242,22 +237,20 @@ class ResponseText:
         return True
 
     def _shows_thoughts(self, turn_key: TurnKey) -> bool:
-        """Tell whether thoughts are told: those of one who speaks alone, and has the last word."""
-        together = (
+        """True for a final turn that does not stream at the same time as others."""
+        concurrent = (
             self._has_several_participants
             and self._plan.mode in {"parallel", "advisors"}
             and turn_key.stage != "synthesis"
         )
-        return self._is_content(turn_key) and not together and self._active_turn in {None, turn_key}
+        return self._is_content(turn_key) and not concurrent and self._active_turn in {None, turn_key}
 
     def _turn_heading(self, turn_key: TurnKey) -> str:
         is_content = self._is_content(turn_key)
         gap = self._separator(is_content=is_content)
         if not self._has_several_participants or (is_content and turn_key.stage == "synthesis"):
             return gap
-        stage = STAGE_LABELS.get(
-            turn_key.stage, f"round {turn_key.round + 1}" if turn_key.stage == "round" else ""
-        )
+        stage = STAGE_LABELS.get(turn_key.stage, f"round {turn_key.round + 1}" if turn_key.stage == "round" else "")
         name = self._participant_name(turn_key)
         label = f"{name}, {stage}" if stage and not (is_content and turn_key.stage == "round") else name
         return f"{gap}**{label}**\n\n"
@@ -270,12 +263,12 @@ class ResponseText:
 
 
 def _finish_reason(event: TurnEnded) -> FinishReason | None:
-    """Say how an answer ended that is not whole; to these clients one that broke off was cut at its length."""
+    """Return None for a complete answer. OpenAI has no reason for a partial answer, so it becomes `length`."""
     if event.finish in FINISH_REASONS:
         return FINISH_REASONS[event.finish]
     return "length" if event.status == "partial" else None
 
 
 def _status_note(event: TurnEnded) -> str:
-    words = {"partial": "cut off", "failed": "failed"}.get(event.status, "stopped")
-    return f"[{words}: {event.fault.message}]" if event.fault else f"[{words}]"
+    label = {"partial": "cut off", "failed": "failed"}.get(event.status, "stopped")
+    return f"[{label}: {event.fault.message}]" if event.fault else f"[{label}]"

@@ -1,4 +1,4 @@
-"""`/v1`: the paths of an OpenAI server, whose models are tables."""
+"""Routes of the OpenAI-compatible API under `/v1`."""
 
 from typing import Any
 
@@ -26,12 +26,12 @@ from moot.server.sse import SseConnections
 from moot.store.database import Database
 from moot.types.accounts import Caller
 
-MAX_BODY = MAX_FILE_BYTES * 3 // 2  # a file that is written in base64 takes a third more
+MAX_BODY = MAX_FILE_BYTES * 3 // 2  # base64 makes a file a third larger
 
 
 class CompletionRoutes(Controller):
     path = "/v1"
-    include_in_schema = False  # it is described elsewhere, and by others
+    include_in_schema = False  # OpenAI documents this API
 
     @get("/models")
     async def list_models(self, caller: Given[Caller], virtual_models: Given[VirtualModels]) -> ModelList:
@@ -56,25 +56,27 @@ class CompletionRoutes(Controller):
         database: Given[Database],
         idempotency_key: IdempotencyKey = None,
     ) -> Response[Any]:
-        """Answer as a whole or as a stream; whoever leaves stops the table."""
-        keeping = IdempotentReply(
+        """Respond with a whole completion or a stream. The run stops when the client disconnects."""
+        idempotent_reply = IdempotentReply(
             database, caller.tenant, idempotency_key if data.discussion_id is None else None
         )
-        if (earlier := await keeping.load_or_reserve(data)) is not None:
-            return _replay_response(earlier, data, sse_connections, caller)
+        if (stored := await idempotent_reply.load_or_reserve(data)) is not None:
+            return _replay_response(stored, data, sse_connections, caller)
         try:
-            underway = await completion_runner.start_completion(caller, data, rate_limits, idempotency_key)
+            completion_run = await completion_runner.start_completion(caller, data, rate_limits, idempotency_key)
         except BaseException:
-            await keeping.release_key()
+            await idempotent_reply.release_key()
             raise
-        shape = create_chunk_encoder(underway.id, data.model, with_usage=data.wants_usage)
+        encoder = create_chunk_encoder(completion_run.id, data.model, with_usage=data.wants_usage)
         if data.stream:
-            frames = stream_completion(underway, shape, keeping)
+            frames = stream_completion(completion_run, encoder, idempotent_reply)
             return sse_connections.stream_response(
-                frames, caller, opening_frame=shape.opening_frame(), closing_frame=interruption_frame()
+                frames, caller, opening_frame=encoder.opening_frame(), closing_frame=interruption_frame()
             )
         return Response(
-            await run_until_disconnect(request, revocations, collect_completion(underway, shape, keeping))
+            await run_until_disconnect(
+                request, revocations, collect_completion(completion_run, encoder, idempotent_reply)
+            )
         )
 
 
@@ -83,10 +85,10 @@ def _replay_response(
 ) -> Response[Any]:
     if not data.stream:
         return Response(reply)
-    shape = create_chunk_encoder(reply.id, reply.model, with_usage=data.wants_usage)
+    encoder = create_chunk_encoder(reply.id, reply.model, with_usage=data.wants_usage)
     return sse_connections.stream_response(
-        replay_completion(reply, shape),
+        replay_completion(reply, encoder),
         caller,
-        opening_frame=shape.opening_frame(),
+        opening_frame=encoder.opening_frame(),
         closing_frame=interruption_frame(),
     )

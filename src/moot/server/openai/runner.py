@@ -1,4 +1,4 @@
-"""Executes a chat completion in memory or in a stored discussion."""
+"""Runs a chat completion, either in memory or in a stored discussion."""
 
 import asyncio
 import hashlib
@@ -44,13 +44,16 @@ class RunEventReader:
         self._runs = runs
 
     async def read_events(self, caller: Caller, run: str) -> AsyncGenerator[list[Event], None]:
-        """Yield the events of a run from the first on; an empty list is: still here."""
+        """Yield batches of events from the start of the run; an empty batch means that the run is idle.
+
+        Closing the generator before the run ends stops the run.
+        """
         is_over = False
         try:
-            standing = await self._events.run_progress(caller.tenant, run)
-            async with aclosing(self._event_hub.subscribe(run, 0, standing)) as frames:
-                async for some in frames:
-                    events = [decode_frame(frame) for frame in some]
+            progress = await self._events.run_progress(caller.tenant, run)
+            async with aclosing(self._event_hub.subscribe(run, 0, progress)) as frames:
+                async for batch in frames:
+                    events = [decode_frame(frame) for frame in batch]
                     is_over = any(isinstance(event, RunEnded) for event in events)
                     yield events
         finally:
@@ -58,11 +61,11 @@ class RunEventReader:
                 await self._runs.request_stop(caller.tenant, run)
 
 
-MAX_MESSAGE_CHARS = 10_000  # characters that are said in a discussion at once
+MAX_MESSAGE_CHARS = 10_000  # of one message in a discussion
 
 
 class CompletionRun(Struct, frozen=True):
-    """A run that begins when its events are read."""
+    """A run without a discussion starts when its events are read; a run in a discussion has already started."""
 
     id: str
     plan: RunPlan
@@ -100,28 +103,28 @@ class CompletionRunner:
         if request.discussion_id is not None:
             return await self._send_to_discussion(caller, request, request.discussion_id, limits, key)
         plan = await self._virtual_models.plan_run(caller, request.model)
-        put = await _parse_request(request, plan)
-        plan = _apply_request(request, plan, put.system)
+        parsed = await _parse_request(request, plan)
+        plan = _apply_request(request, plan, parsed.system)
         chains = await self._resolve_models(caller, plan)
-        if put.all_files:
+        if parsed.all_files:
             try:
-                await asyncio.to_thread(check_files, plan, chains, put.all_files)
+                await asyncio.to_thread(check_files, plan, chains, parsed.all_files)
             except UsageError as error:
                 raise UsageError(f"messages: {error}") from error
         await self._budgets.reject_if_spent(caller.account)
         await limits.count_message(caller.account)
         await limits.count_run_start(caller.account, plan.mode)
-        sitting = EphemeralRun(
+        ephemeral_run = EphemeralRun(
             plan=plan,
-            question=put.question,
+            question=parsed.question,
             chains=chains,
-            earlier=put.history,
-            attachments=put.history_attachments,
+            earlier=parsed.history,
+            attachments=parsed.history_attachments,
         )
         return CompletionRun(
             new_id("chatcmpl"),
             plan,
-            self._ephemeral_runs.stream(sitting, self._budget_guards.guard_for(caller)),
+            self._ephemeral_runs.stream(ephemeral_run, self._budget_guards.guard_for(caller)),
         )
 
     async def _send_to_discussion(
@@ -132,7 +135,7 @@ class CompletionRunner:
         limits: RateLimits,
         key: str | None,
     ) -> CompletionRun:
-        """Say the last message in a discussion: what was said before is known there."""
+        """Send only the last message: the discussion already has its history."""
         with prefix_not_found("discussion"):
             discussion = await self._discussions.get_discussion(caller.tenant, discussion_id)
         plan = RunPlan(
@@ -141,46 +144,42 @@ class CompletionRunner:
             rounds=discussion.rounds,
             advisors=discussion.advisors or AdvisorOptions(),
         )
-        put = await _parse_request(request, plan)
-        if len(put.question_text) > MAX_MESSAGE_CHARS:
-            raise UsageError(
-                f"messages: in a discussion a message has at most {MAX_MESSAGE_CHARS:,} characters."
-            )
-        if put.question_files and key is not None:
+        parsed = await _parse_request(request, plan)
+        if len(parsed.question_text) > MAX_MESSAGE_CHARS:
+            raise UsageError(f"messages: in a discussion a message has at most {MAX_MESSAGE_CHARS:,} characters.")
+        if parsed.question_files and key is not None:
             raise UsageError("messages: files cannot be sent to a discussion with an Idempotency-Key.")
         await limits.count_message(caller.account)
         await limits.count_run_start(caller.account, plan.mode)
-        files = tuple([await self._store_file(caller, file) for file in put.question_files])
-        saying = NewMessage(discussion=discussion_id, message=put.question_text, files=files)
-        started = await self._discussion_service.send_message(caller, saying, key)
+        files = tuple([await self._store_file(caller, file) for file in parsed.question_files])
+        new_message = NewMessage(discussion=discussion_id, message=parsed.question_text, files=files)
+        started = await self._discussion_service.send_message(caller, new_message, key)
         return CompletionRun(started.run.id, plan, self._event_reader.read_events(caller, started.run.id))
 
     async def _store_file(self, caller: Caller, file: File) -> str:
         sha256 = hashlib.sha256(file.data).hexdigest()
-        kept = await self._files.store_file(
+        stored = await self._files.store_file(
             caller.tenant, caller.account, file.name, file.media_type, sha256, file.data
         )
-        return kept.id
+        return stored.id
 
     async def _resolve_models(self, caller: Caller, plan: RunPlan) -> Mapping[str, Sequence[ResolvedModel]]:
-        models = {who.model for who in plan.participants}
-        found = {
-            model: await self._model_resolver.resolve_with_fallbacks(caller.tenant, model) for model in models
-        }
-        return {who.id: found[who.model] for who in plan.participants}
+        models = {participant.model for participant in plan.participants}
+        chains = {model: await self._model_resolver.resolve_with_fallbacks(caller.tenant, model) for model in models}
+        return {participant.id: chains[participant.model] for participant in plan.participants}
 
 
 async def _parse_request(request: CompletionRequest, plan: RunPlan) -> CompletionInput:
-    """Read what was sent; files take a moment."""
+    """Parse in a thread if the request may contain files, because decoding them is slow."""
     if all(isinstance(one.content, str) for one in request.messages):
         return parse_messages(request, plan.participants)
     return await asyncio.to_thread(parse_messages, request, plan.participants)
 
 
 def _apply_request(request: CompletionRequest, plan: RunPlan, system: str) -> RunPlan:
-    """Let everybody be asked as the request says, and know its instructions after who they are."""
-    participants = tuple(apply_request_settings(request, who) for who in plan.participants)
+    """Apply the settings to all participants, and append the system messages to each persona."""
+    participants = tuple(apply_request_settings(request, participant) for participant in plan.participants)
     if not system:
         return replace(plan, participants=participants)
-    parts = {who.id: "\n\n".join(filter(None, (plan.personas.get(who.id), system))) for who in participants}
-    return replace(plan, participants=participants, personas=parts)
+    personas = {one.id: "\n\n".join(filter(None, (plan.personas.get(one.id), system))) for one in participants}
+    return replace(plan, participants=participants, personas=personas)

@@ -1,4 +1,4 @@
-"""What OpenAI clients send and are sent. The names are those of their wire."""
+"""Request and response types of the OpenAI API. Field names are those of its JSON."""
 
 from typing import Annotated, Literal
 
@@ -40,18 +40,18 @@ class FilePart(Struct, frozen=True, tag_field="type", tag="file"):
 
 
 class AudioPart(Struct, frozen=True, tag_field="type", tag="input_audio"):
-    """Known so that it can be refused in words."""
+    """Parsed only to reject it with a clear error message."""
 
 
 ChatMessagePart = TextPart | RefusalPart | ImagePart | FilePart | AudioPart
 
 
 class ChatMessage(Struct, frozen=True, kw_only=True):
-    """A message; `name` is who said it. What else clients keep of an answer and send back is passed over."""
+    """A message. Unknown fields are ignored, because clients send back extra fields of earlier responses."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | tuple[ChatMessagePart, ...] | None = None
-    name: Annotated[str, Meta(max_length=100, pattern=NO_NUL_PATTERN)] | None = None
+    name: Annotated[str, Meta(max_length=100, pattern=NO_NUL_PATTERN)] | None = None  # the author
     tool_calls: AnyJson = None
     function_call: AnyJson = None
 
@@ -61,8 +61,6 @@ class StreamOptions(Struct, frozen=True):
 
 
 class CompletionRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A request. `discussion` is Moot's own: where it is named, the last message is said there."""
-
     model: Annotated[str, Meta(min_length=1, max_length=300)]
     messages: Annotated[tuple[ChatMessage, ...], Meta(min_length=1, max_length=MAX_MESSAGES)]
     stream: bool | None = None
@@ -71,10 +69,10 @@ class CompletionRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     max_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     max_completion_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
-    discussion: Annotated[str, Meta(max_length=60)] | None = None
+    discussion: Annotated[str, Meta(max_length=60)] | None = None  # Moot's own: send the last message there
     metadata: dict[str, str] | None = None
 
-    # Refused, unless they ask for nothing: an answer without them would be another one.
+    # Rejected unless the value has no effect: ignoring these fields would change the answer.
     n: AnyJson = None
     logprobs: AnyJson = None
     top_logprobs: AnyJson = None
@@ -89,7 +87,7 @@ class CompletionRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     audio: AnyJson = None
     web_search_options: AnyJson = None
 
-    # Passed over: hints, or notes for whoever keeps the request.
+    # Ignored: hints and metadata.
     top_p: AnyJson = None
     frequency_penalty: AnyJson = None
     presence_penalty: AnyJson = None
@@ -106,7 +104,7 @@ class CompletionRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def discussion_id(self) -> str | None:
-        """The discussion that is spoken in, if any."""
+        """The `discussion` field, or the key `discussion` in `metadata`."""
         return self.discussion or (self.metadata or {}).get("discussion")
 
     @property
@@ -185,7 +183,7 @@ class Chunk(Struct, frozen=True, kw_only=True):
 
 
 class ChunkWithUsage(Chunk, frozen=True, kw_only=True):
-    """How chunks look where usage was asked for: only the last one tells it."""
+    """A chunk if the client requested usage: null in all chunks but the last."""
 
     usage: CompletionUsage | None = None
 

@@ -1,4 +1,4 @@
-"""The tables that OpenAI clients know as models: one a mode, saved line-ups, and any single model."""
+"""Virtual models of the OpenAI API: one per mode, one per preset, and every real model."""
 
 from collections.abc import Sequence
 from typing import get_args
@@ -20,11 +20,9 @@ from moot.types.run_plan import RunPlan
 MODE_MODELS: dict[str, ModeName] = {f"moot/{mode}": mode for mode in get_args(ModeName)}
 MODE_PREFIX = "moot/"
 PRESET_PREFIX = "line-up/"
-MAX_LISTED_PRESETS = 200  # line-ups
+MAX_LISTED_PRESETS = 200
 DEFAULT_ROUNDS = 2
-PLACEHOLDER_LANGUAGE = (
-    "en"  # what nobody is told: a client says itself in which language it wants to be answered
-)
+PLACEHOLDER_LANGUAGE = "en"  # never sent to a model: an OpenAI client chooses the language in its messages
 
 
 class VirtualModels:
@@ -43,15 +41,12 @@ class VirtualModels:
         self._presets = presets
 
     async def list_models(self, caller: Caller) -> tuple[ModelObject, ...]:
-        """List one table a mode and the saved ones; single models are not asked for, and can be named all the same."""
-        saved = (await self._presets.list_presets(caller.tenant, limit=MAX_LISTED_PRESETS)).line_ups
-        newest = {one.name: one for one in reversed(saved)}
+        """List modes and presets. Real models also work as names, but listing them would query every provider."""
+        presets = (await self._presets.list_presets(caller.tenant, limit=MAX_LISTED_PRESETS)).line_ups
+        newest = {one.name: one for one in reversed(presets)}
         return (
             *(ModelObject(id=name) for name in MODE_MODELS),
-            *(
-                ModelObject(id=PRESET_PREFIX + name, created=int(one.created_at))
-                for name, one in newest.items()
-            ),
+            *(ModelObject(id=PRESET_PREFIX + name, created=int(one.created_at)) for name, one in newest.items()),
         )
 
     async def get_model(self, caller: Caller, name: str) -> ModelObject:
@@ -62,33 +57,31 @@ class VirtualModels:
         return ModelObject(id=name)
 
     async def plan_run(self, caller: Caller, name: str) -> RunPlan:
-        """Plan a run at a table; no minutes are kept, for nobody would read them."""
+        """Analyses (`minutes`) are off, because an OpenAI response has no place for them."""
         plan = await self._run_planner.plan_run(
             caller.tenant,
-            self._discussion_service.draft_discussion(
-                await self._new_discussion(caller, name), PLACEHOLDER_LANGUAGE
-            ),
+            self._discussion_service.draft_discussion(await self._new_discussion(caller, name), PLACEHOLDER_LANGUAGE),
         )
         return replace(plan, language=None, introduced=plan.mode in KNOWS_OTHERS_MODES, minutes=False)
 
     async def _new_discussion(self, caller: Caller, name: str) -> NewDiscussion:
         if name.startswith(PRESET_PREFIX):
-            saved = await self._find_preset(caller, name)
+            preset = await self._find_preset(caller, name)
             return NewDiscussion(
                 message="",
                 title=name,
-                participants=saved.participants,
-                mode=saved.mode,
-                rounds=saved.rounds,
-                debate=saved.debate,
-                advisors=saved.advisors,
-                directed=saved.directed,
+                participants=preset.participants,
+                mode=preset.mode,
+                rounds=preset.rounds,
+                debate=preset.debate,
+                advisors=preset.advisors,
+                directed=preset.directed,
             )
         mode = MODE_MODELS.get(name)
         if mode is None:
             self._check_model_name(name)
-        wanted = await self._default_inputs(caller, mode) if mode else [name]
-        participants = await self._participant_resolver.resolve_participants(caller.tenant, wanted)
+        inputs = await self._default_inputs(caller, mode) if mode else [name]
+        participants = await self._participant_resolver.resolve_participants(caller.tenant, inputs)
         return NewDiscussion(
             message="", title=name, participants=participants, mode=mode or "single", rounds=DEFAULT_ROUNDS
         )
@@ -97,21 +90,18 @@ class VirtualModels:
         models = await self._default_participants.default_models(caller.tenant, single=mode == "single")
         if mode != "directed":
             return models
-        return [
-            ParticipantInput(model=one, role="student" if place else "teacher")
-            for place, one in enumerate(models)
-        ]
+        return [ParticipantInput(model=one, role="student" if index else "teacher") for index, one in enumerate(models)]
 
     async def _find_preset(self, caller: Caller, name: str) -> Preset:
         try:
             return await self._presets.find_preset(caller.tenant, name.removeprefix(PRESET_PREFIX))
         except NotFound as error:
-            raise NotFound(f"model: {error} GET /v1/models lists those that there are.") from error
+            raise NotFound(f"model: {error} See GET /v1/models.") from error
 
     def _check_model_name(self, name: str) -> None:
         if name.startswith(MODE_PREFIX):
-            raise NotFound(f"model: there is no {name!r}: there are {', '.join(MODE_MODELS)}.")
+            raise NotFound(f"model: there is no {name!r}. Use one of {', '.join(MODE_MODELS)}.")
         try:
             self._participant_resolver.check_model(name, "model")
         except UsageError as error:
-            raise NotFound(f"{error} Or take one that GET /v1/models lists.") from error
+            raise NotFound(f"{error} Or use one that GET /v1/models lists.") from error

@@ -1,1 +1,1 @@
-"""The API routes. Each file holds one resource."""
+"""Routes of the HTTP API, one module per resource."""

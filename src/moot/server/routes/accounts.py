@@ -1,4 +1,4 @@
-"""Logging in and out, who one is, and API tokens. There is no sign-up: accounts are made with `moot user add`."""
+"""Routes for login, the current account and API tokens. `moot user add` creates accounts; there is no sign-up."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -29,21 +29,19 @@ class NewToken(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Me(Struct, frozen=True, kw_only=True):
-    """`kind` says how one is known here: as the user of this machine, by a session, or by a token."""
-
     account: str
     tenant: str
     name: str
-    kind: CredentialKind
+    kind: CredentialKind  # local user, session or API token
 
 
 class TokenWithSecret(Struct, frozen=True, kw_only=True):
-    """The one time that a token's secret is shown."""
+    """Response to the creation of a token."""
 
     id: str
     name: str
     created_at: float
-    secret: str
+    secret: str  # only in this response; the database stores a hash
 
     def __repr__(self) -> str:
         return f"MadeToken({self.id!r}, [secret])"
@@ -53,7 +51,7 @@ class AccountRoutes(Controller):
     path = "/api"
     tags = ("accounts",)
 
-    @post("/login", status_code=200, opt=OPEN_TO_ALL, summary="Begin a session, kept in a cookie")
+    @post("/login", status_code=200, opt=OPEN_TO_ALL, summary="Log in and set a session cookie")
     async def log_in(
         self,
         data: JSONBody[Login],
@@ -65,14 +63,14 @@ class AccountRoutes(Controller):
         secret, caller = await accounts.login(data.name, data.password)
         return Response(_describe_caller(caller), cookies=[session_cookie(request, secret)])
 
-    @post("/logout", status_code=204, summary="End this session")
+    @post("/logout", status_code=204, summary="Log out of this session")
     async def log_out(
         self, request: Request[Any, Any, Any], caller: Given[Caller], accounts: Given[Accounts]
     ) -> Response[None]:
         await accounts.logout(caller)
         return Response(None, cookies=[session_cookie(request, None)])
 
-    @get("/me", summary="Say who is calling")
+    @get("/me", summary="Get the current account")
     async def get_current_account(self, caller: Given[Caller]) -> Me:
         return _describe_caller(caller)
 
@@ -80,17 +78,17 @@ class AccountRoutes(Controller):
     async def list_tokens(self, caller: Given[Caller], accounts: Given[Accounts]) -> Sequence[Token]:
         return await accounts.list_tokens(caller.account)
 
-    @post("/tokens", summary="Make an API token; its secret is shown this once")
+    @post("/tokens", summary="Create an API token; only this response contains its secret")
     async def create_token(
         self, data: JSONBody[NewToken], caller: Given[Caller], accounts: Given[Accounts]
     ) -> TokenWithSecret:
-        """Only whoever logged in makes tokens: one that leaks must not outlive its deletion in another."""
+        """Returns 403 for an API token: a leaked token must not create another that survives its deletion."""
         if caller.kind == "token":
-            raise Forbidden("A token makes no tokens: log in with your password to make one.")
-        secret, made = await accounts.create_token(caller, data.name)
-        return TokenWithSecret(id=made.id, name=made.name, created_at=made.created_at, secret=secret)
+            raise Forbidden("An API token cannot create another one. Log in with your password.")
+        secret, token = await accounts.create_token(caller, data.name)
+        return TokenWithSecret(id=token.id, name=token.name, created_at=token.created_at, secret=secret)
 
-    @delete("/tokens/{id:str}", summary="Delete an API token; what it was used for ends at once")
+    @delete("/tokens/{id:str}", summary="Delete an API token and close its open streams")
     async def delete_token(self, id: FromPath[str], caller: Given[Caller], accounts: Given[Accounts]) -> None:
         await accounts.delete_token(caller.account, id)
 

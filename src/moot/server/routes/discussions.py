@@ -1,4 +1,4 @@
-"""Discussions over HTTP: open, list, read, change, speak, go on, archive, delete, and see what was sent."""
+"""Routes for discussions, their messages and the prompts of their turns."""
 
 from typing import Annotated
 
@@ -36,22 +36,17 @@ SearchText = Annotated[str | None, QueryParameter(max_length=500, description="W
 
 
 class DiscussionDetail(Struct, frozen=True, kw_only=True):
-    """A discussion with its newest messages; `before` asks for the page before them, if there is one.
-
-    `told` is what was told in their runs beside words: notices, and of what else there are recaps.
-    """
+    """A discussion with one page of messages, by default the newest."""
 
     discussion: Discussion
     messages: tuple[Message, ...]
-    before: int | None
-    runs: tuple[Run, ...]
-    told: tuple[Notice | Recapped, ...]
+    before: int | None  # query parameter for the previous page; None: this is the first page
+    runs: tuple[Run, ...]  # active runs
+    told: tuple[Notice | Recapped, ...]  # notices and reference summaries of the runs on this page
 
 
 class AcceptedRun(Struct, frozen=True, kw_only=True):
-    """What was said, unless the table goes on by itself, and the run that answers."""
-
-    message: Message | None
+    message: Message | None  # None if the run continues without a user message
     run: Run
 
 
@@ -59,7 +54,7 @@ class DiscussionRoutes(Controller):
     path = "/api/discussions"
     tags = ("discussions",)
 
-    @post(guards=[message_rate], summary="Open a discussion with its first message")
+    @post(guards=[message_rate], summary="Create a discussion with its first message")
     async def create_discussion(
         self,
         data: JSONBody[DiscussionDraft],
@@ -69,10 +64,10 @@ class DiscussionRoutes(Controller):
         rate_limits: Given[RateLimits],
         idempotency_key: IdempotencyKey = None,
     ) -> StartedRun:
-        """Answer before any model is called: what they say comes as the events of the run."""
-        opening = await draft_validator.validate_draft(caller, data, data.participants)
-        await rate_limits.count_run_start(caller.account, opening.mode)
-        return await discussion_service.create(caller, opening, idempotency_key)
+        """Respond before any model is called. The answers arrive as events of the run."""
+        new_discussion = await draft_validator.validate_draft(caller, data, data.participants)
+        await rate_limits.count_run_start(caller.account, new_discussion.mode)
+        return await discussion_service.create(caller, new_discussion, idempotency_key)
 
     @get(summary="List discussions, newest first")
     async def list_discussions(
@@ -89,7 +84,7 @@ class DiscussionRoutes(Controller):
             caller.tenant, cursor=cursor, limit=limit, status=status, project=project, q=q
         )
 
-    @get("/{id:str}", summary="Read a discussion and the newest that was said in it")
+    @get("/{id:str}", summary="Get a discussion with its newest messages")
     async def get_discussion(
         self,
         id: FromPath[str],
@@ -102,18 +97,16 @@ class DiscussionRoutes(Controller):
         discussion = await discussions.get_discussion(caller.tenant, id)
         messages = await discussions.list_messages(id, before=before, limit=limit + 1, include_hidden=False)
         page = messages[-limit:]
-        told = await load_results_and_notices(
-            database, {one.run for one in page if one.run}, Notice, Recapped
-        )
+        results = await load_results_and_notices(database, {one.run for one in page if one.run}, Notice, Recapped)
         return DiscussionDetail(
             discussion=discussion,
             messages=page,
             before=page[0].number if len(messages) > limit else None,
             runs=await discussions.live_runs(caller.tenant, id),
-            told=tuple(one for one in told if isinstance(one, (Notice, Recapped))),
+            told=tuple(one for one in results if isinstance(one, (Notice, Recapped))),
         )
 
-    @patch("/{id:str}", summary="Change a discussion; what is left out stays as it is")
+    @patch("/{id:str}", summary="Change a discussion; omitted fields keep their value")
     async def update_discussion(
         self,
         id: FromPath[str],
@@ -122,12 +115,12 @@ class DiscussionRoutes(Controller):
         discussions: Given[Discussions],
         draft_validator: Given[DraftValidator],
     ) -> Discussion:
-        """Runs that have begun go on as they are; the next one is as it says now."""
-        now = await discussions.get_discussion(caller.tenant, id)
-        changes = await draft_validator.validate_change(caller, data, now)
-        return await discussions.update_discussion(caller.tenant, id, changes) if changes else now
+        """Active runs keep their settings. The change applies to the next run."""
+        current = await discussions.get_discussion(caller.tenant, id)
+        changes = await draft_validator.validate_change(caller, data, current)
+        return await discussions.update_discussion(caller.tenant, id, changes) if changes else current
 
-    @post("/{id:str}/messages", status_code=202, guards=[message_rate], summary="Say something")
+    @post("/{id:str}/messages", status_code=202, guards=[message_rate], summary="Send a message")
     async def send_message(
         self,
         id: FromPath[str],
@@ -138,17 +131,20 @@ class DiscussionRoutes(Controller):
         rate_limits: Given[RateLimits],
         idempotency_key: IdempotencyKey = None,
     ) -> AcceptedRun:
-        """Start a run that answers; one that is still going on ends, and what it said so far is seen."""
-        await rate_limits.count_run_start(
-            caller.account, (await discussions.get_discussion(caller.tenant, id)).mode
-        )
-        saying = NewMessage(
+        """Start a run that answers the message. Active runs are interrupted; their partial answers are kept."""
+        await rate_limits.count_run_start(caller.account, (await discussions.get_discussion(caller.tenant, id)).mode)
+        new_message = NewMessage(
             discussion=id, message=require_text(data.message), to=data.to, files=data.files, cap=data.cap
         )
-        started = await discussion_service.send_message(caller, saying, idempotency_key)
+        started = await discussion_service.send_message(caller, new_message, idempotency_key)
         return AcceptedRun(message=started.message, run=started.run)
 
-    @post("/{id:str}/continue", status_code=202, guards=[message_rate], summary="Let the table go on")
+    @post(
+        "/{id:str}/continue",
+        status_code=202,
+        guards=[message_rate],
+        summary="Continue without a user message",
+    )
     async def continue_discussion(
         self,
         id: FromPath[str],
@@ -157,23 +153,23 @@ class DiscussionRoutes(Controller):
         data: JSONBody[ContinueRequest | None] = None,
         idempotency_key: IdempotencyKey = None,
     ) -> AcceptedRun:
-        """Let the participants after the last speaker go on by themselves, for so many turns."""
+        """Run `turns` more turns, starting with the participant after the last speaker."""
         started = await discussion_service.continue_(caller, id, data.turns if data else 1, idempotency_key)
         return AcceptedRun(message=started.message, run=started.run)
 
-    @post("/{id:str}/archive", status_code=200, summary="Put a discussion away")
+    @post("/{id:str}/archive", status_code=200, summary="Archive a discussion")
     async def archive_discussion(
         self, id: FromPath[str], caller: Given[Caller], discussions: Given[Discussions]
     ) -> Discussion:
         return await discussions.update_discussion(caller.tenant, id, {"status": "archived"})
 
-    @delete("/{id:str}", summary="Delete a discussion and all that was said in it")
+    @delete("/{id:str}", summary="Delete a discussion and its messages")
     async def delete_discussion(
         self, id: FromPath[str], caller: Given[Caller], discussions: Given[Discussions]
     ) -> None:
         await discussions.delete_discussion(caller.tenant, id)
 
-    @get("/{id:str}/turns/{turn:str}/prompt", summary="What a participant was sent")
+    @get("/{id:str}/turns/{turn:str}/prompt", summary="Get the prompt of a turn")
     async def get_turn_prompt(
         self,
         id: FromPath[str],
@@ -183,18 +179,16 @@ class DiscussionRoutes(Controller):
         prompt_replay: Given[PromptReplay],
         attachments: Given[Attachments],
     ) -> ModelRequest:
-        """Make the prompt of a turn again, by the function that made it, from what was there then.
+        """Rebuild the prompt of a turn from the stored state, with the code that built it for the model.
 
-        `turn` is the id of the message that came of it. Files that were sent as they are have no `data` here.
+        `turn` is the id of the answer. Files that were sent as binary have no `data` here.
         """
         await discussions.get_discussion(caller.tenant, id)
         answer = await discussions.get_message(id, turn)
-        told = await prompt_replay.replay_prompt(caller.tenant, answer, only_text=True)
-        return await attachments.readable_request(
-            told.build_request(), answer.model or told.participant.model
-        )
+        replayed = await prompt_replay.replay_prompt(caller.tenant, answer, only_text=True)
+        return await attachments.readable_request(replayed.build_request(), answer.model or replayed.participant.model)
 
-    @get("/{id:str}/turns/{turn:str}/prompt/parts", summary="What a participant was sent, taken apart")
+    @get("/{id:str}/turns/{turn:str}/prompt/parts", summary="Get the parts of a turn's prompt")
     async def get_turn_prompt_parts(
         self,
         id: FromPath[str],
@@ -204,12 +198,11 @@ class DiscussionRoutes(Controller):
         prompt_replay: Given[PromptReplay],
         attachments: Given[Attachments],
     ) -> PromptParts:
-        """Say of every part of a turn's prompt what it is, whose words it holds, and how many tokens it takes, about."""
+        """Each part has a kind, an author and an estimated number of tokens."""
         await discussions.get_discussion(caller.tenant, id)
         answer = await discussions.get_message(id, turn)
-        told = await prompt_replay.replay_prompt(caller.tenant, answer, only_text=True)
-        pieces = await attachments.readable_pieces(
-            told.prompt_pieces(), answer.model or told.participant.model
-        )
-        rate = told.plan.limits_for_model(told.participant.model).characters_per_token
-        return build_prompt_parts(told.participant.model, pieces, rate, told.participant.tools)
+        replayed = await prompt_replay.replay_prompt(caller.tenant, answer, only_text=True)
+        participant = replayed.participant
+        pieces = await attachments.readable_pieces(replayed.prompt_pieces(), answer.model or participant.model)
+        rate = replayed.plan.limits_for_model(participant.model).characters_per_token
+        return build_prompt_parts(participant.model, pieces, rate, participant.tools)

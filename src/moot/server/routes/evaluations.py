@@ -1,4 +1,4 @@
-"""Trials over HTTP: assertions about an answer, improving what gave it, and accepting that or undoing it."""
+"""Routes for evaluations: judge an answer, improve its persona, apply or undo the improvement."""
 
 from typing import Annotated, Any
 
@@ -25,19 +25,16 @@ from moot.types.primitives import ModelName
 
 
 class AssertionsInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`assertions` are read one a line. `judge` is who decides; left out, the clerk, or else the answer's own model."""
-
+    # One assertion per line.
     assertions: Annotated[str, Meta(min_length=1, max_length=2 * MAX_ASSERTIONS * MAX_ASSERTION_CHARACTERS)]
-    judge: ModelName | None = None
+    judge: ModelName | None = None  # default: the task model (`clerk`), else the model of the answer
 
 
 class EvaluationRoutes(Controller):
     path = "/api"
     tags = ("trials",)
 
-    @post(
-        "/messages/{id:str}/assertions", guards=[model_request_rate], summary="Judge an answer by assertions"
-    )
+    @post("/messages/{id:str}/assertions", guards=[model_request_rate], summary="Judge an answer by assertions")
     async def judge_answer(
         self,
         id: FromPath[str],
@@ -48,13 +45,13 @@ class EvaluationRoutes(Controller):
         revocations: Given[Revocations],
         evaluation_judge: Given[Judge],
     ) -> EvaluationResult:
-        """Answer when the judge has: whether each assertion passes, and why."""
+        """Respond when the judge has answered: whether each assertion passes, with a reason."""
         discussion_service.reject_if_draining()
-        asserted = parse_assertions(data.assertions)
+        assertions = parse_assertions(data.assertions)
         if data.judge is not None:
             participant_resolver.check_model(data.judge, "judge")
-        judging = evaluation_judge.evaluate_answer(request.user, id, asserted, data.judge)
-        return await run_until_disconnect(request, revocations, judging)
+        evaluation = evaluation_judge.evaluate_answer(request.user, id, assertions, data.judge)
+        return await run_until_disconnect(request, revocations, evaluation)
 
     @get("/messages/{id:str}/assertions", summary="List the trials of an answer, newest first")
     async def list_evaluations(
@@ -64,10 +61,10 @@ class EvaluationRoutes(Controller):
         discussions: Given[Discussions],
         evaluations: Given[Evaluations],
     ) -> tuple[Evaluation, ...]:
-        found = await discussions.find_message(caller.tenant, id)
-        return await evaluations.list_evaluations(caller.tenant, found.id)
+        message = await discussions.find_message(caller.tenant, id)
+        return await evaluations.list_evaluations(caller.tenant, message.id)
 
-    @get("/trials/{id:str}", summary="Read a trial with its rounds")
+    @get("/trials/{id:str}", summary="Get a trial with its rounds")
     async def get_evaluation(
         self, id: FromPath[str], caller: Given[Caller], evaluations: Given[Evaluations]
     ) -> Evaluation:
@@ -78,7 +75,7 @@ class EvaluationRoutes(Controller):
         status_code=200,
         guards=[model_request_rate],
         media_type=SSE_MEDIA_TYPE,
-        summary="Improve what gave the answer, round by round, as server-sent events",
+        summary="Improve the persona of the answer, round by round, as server-sent events",
     )
     async def improve_persona(
         self,
@@ -88,9 +85,9 @@ class EvaluationRoutes(Controller):
         improvements: Given[PersonaImprover],
         sse_connections: Given[SseConnections],
     ) -> Response[str]:
-        """Leave the stream to stop. Finished rounds are kept, and the same call goes on after them.
+        """Closing the stream stops the work. Finished rounds are stored; the next request continues after them.
 
-        Ten rounds are the most for a trial; nothing is applied before it is accepted.
+        A trial has at most ten rounds. Nothing changes until the trial is accepted.
         """
         discussion_service.reject_if_draining()
         return sse_connections.stream_response(
@@ -101,16 +98,16 @@ class EvaluationRoutes(Controller):
     async def accept_improvement(
         self, id: FromPath[str], caller: Given[Caller], improvement_applier: Given[ImprovementApplier]
     ) -> Evaluation:
-        """Change your own persona; of a shipped one, or none, make a new one that the participant plays from now on."""
+        """Change your own persona. For a shipped persona or none, create one and assign it to the participant."""
         return await improvement_applier.apply_improvement(caller, id)
 
     @post(
         "/trials/{id:str}/undo",
         status_code=200,
-        summary="Put back what was there before a trial was accepted",
+        summary="Restore the state before a trial was accepted",
     )
     async def undo_improvement(
         self, id: FromPath[str], caller: Given[Caller], improvement_applier: Given[ImprovementApplier]
     ) -> Evaluation:
-        """Refused where it was changed since."""
+        """Returns 409 if the persona was changed since."""
         return await improvement_applier.undo_improvement(caller, id)

@@ -1,4 +1,4 @@
-"""Routes that upload and serve files."""
+"""Routes for file uploads and downloads."""
 
 import asyncio
 import hashlib
@@ -25,10 +25,10 @@ from moot.types.files import StoredFile, sanitize_file_name
 
 FILE_FIELD = "file"
 FORM_MEDIA_TYPE = "multipart/form-data"
-MAX_BODY = MAX_FILE_BYTES + 16 * 1024  # with room for what a form has around a file
+MAX_BODY = MAX_FILE_BYTES + 16 * 1024  # the file plus the form's boundaries and headers
 SPOOL_MEMORY_BYTES = 256 * 1024
 UPLOAD_SECONDS = 120.0
-MAX_CONCURRENT_STORES = 2  # files that are held in memory, on their way into the database
+MAX_CONCURRENT_STORES = 2  # limits memory: each store holds one file in memory
 
 Spool = SpooledTemporaryFile[bytes]
 
@@ -39,16 +39,14 @@ class Uploads:
         self._store_slots = asyncio.Semaphore(MAX_CONCURRENT_STORES)
 
     async def store_upload(self, request: Request[Any, Any, Any], caller: Caller) -> StoredFile:
-        """Read a form with one file in it, and keep that."""
+        """Read a multipart form with one file and store the file. Raises `UsageError` for an invalid form."""
         boundary = _form_boundary(request)
         with SpooledTemporaryFile(SPOOL_MEMORY_BYTES) as spool:
             async with limit_body_time(UPLOAD_SECONDS):
                 name = await _read_form(request, boundary, spool)
             async with self._store_slots:
                 data, media_type, sha256 = await asyncio.to_thread(_check_content, spool)
-                return await self._files.store_file(
-                    caller.tenant, caller.account, name, media_type, sha256, data
-                )
+                return await self._files.store_file(caller.tenant, caller.account, name, media_type, sha256, data)
 
 
 def _form_boundary(request: Request[Any, Any, Any]) -> bytes:
@@ -62,7 +60,7 @@ def _form_boundary(request: Request[Any, Any, Any]) -> bytes:
 
 
 async def _read_form(request: Request[Any, Any, Any], boundary: bytes, spool: Spool) -> str:
-    """Let what is in the one field of a form run into the spool, and return what it is called."""
+    """Write the content of the form's only field to the spool. Return the file name."""
     name: str | None = None
     try:
         with PushMultipartParser(boundary, max_segment_count=1) as parser:
@@ -75,10 +73,10 @@ async def _read_form(request: Request[Any, Any, Any], boundary: bytes, spool: Sp
                             await asyncio.to_thread(spool.write, found)
     except ParserLimitReached as error:
         raise UsageError(
-            f"body: it is a form with more than one file, or with long headers: {_FORM_HINT}"
+            f"body: the form has more than one field, or its headers are too long: {_FORM_HINT}"
         ) from error
     except MultipartError as error:
-        raise UsageError(f"body: it is no form that can be read: {_FORM_HINT}") from error
+        raise UsageError(f"body: it is not a valid form: {_FORM_HINT}") from error
     if name is None:
         raise UsageError(f"{FILE_FIELD}: It is missing.")
     return name
@@ -86,7 +84,7 @@ async def _read_form(request: Request[Any, Any, Any], boundary: bytes, spool: Sp
 
 def _upload_name(segment: MultipartSegment) -> str:
     if segment.name != FILE_FIELD:
-        raise UsageError(f"body: it has a field that is not known: {_FORM_HINT}")
+        raise UsageError(f"body: the form has an unknown field: {_FORM_HINT}")
     return sanitize_file_name(segment.filename or "")
 
 
@@ -99,7 +97,7 @@ def _check_content(spool: Spool) -> tuple[bytes, str, str]:
 _FORM_HINT = f"send one file, as the field `{FILE_FIELD}`."
 
 
-# Whatever is in a file, no browser is to run it here, or to take it for something else.
+# Prevent XSS: a browser must not execute an uploaded file or guess another media type.
 SAFE_FILE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "sandbox; default-src 'none'",
@@ -115,29 +113,23 @@ class FileRoutes(Controller):
     async def upload_file(
         self, request: Request[Any, Any, Any], caller: Given[Caller], uploads: Given[Uploads]
     ) -> StoredFile:
-        """Take text in UTF-8, a PNG, JPEG, GIF or WebP image, or a PDF; the content tells which it is."""
+        """Accepts UTF-8 text, PNG, JPEG, GIF and WebP images, and PDF. The content decides the type."""
         return await uploads.store_upload(request, caller)
 
-    @get("/{id:str}", summary="What is known of a file")
-    async def get_file(
-        self, id: FromPath[str], caller: Given[Caller], file_store: Given[Files]
-    ) -> StoredFile:
+    @get("/{id:str}", summary="Get the metadata of a file")
+    async def get_file(self, id: FromPath[str], caller: Given[Caller], file_store: Given[Files]) -> StoredFile:
         return await file_store.get_file(caller.tenant, id)
 
-    @get("/{id:str}/content", summary="What is in a file")
-    async def get_file_content(
-        self, id: FromPath[str], caller: Given[Caller], file_store: Given[Files]
-    ) -> Stream:
-        """Give it as something to save, never to show."""
-        found = await file_store.get_file(caller.tenant, id)
+    @get("/{id:str}/content", summary="Download a file")
+    async def get_file_content(self, id: FromPath[str], caller: Given[Caller], file_store: Given[Files]) -> Stream:
+        """The response is always an attachment, so browsers save it and never render it."""
+        file = await file_store.get_file(caller.tenant, id)
         headers = {
             **SAFE_FILE_HEADERS,
-            "Content-Disposition": content_disposition(found.name),
-            "Content-Length": str(found.size),
+            "Content-Disposition": content_disposition(file.name),
+            "Content-Length": str(file.size),
         }
-        return Stream(
-            file_store.stream_content(caller.tenant, id), media_type=found.media_type, headers=headers
-        )
+        return Stream(file_store.stream_content(caller.tenant, id), media_type=file.media_type, headers=headers)
 
     @delete("/{id:str}", summary="Delete a file that is attached to no message")
     async def delete_file(self, id: FromPath[str], caller: Given[Caller], file_store: Given[Files]) -> None:
@@ -145,6 +137,6 @@ class FileRoutes(Controller):
 
 
 def content_disposition(name: str) -> str:
-    """Name an attachment as RFC 6266 has it: plainly for the oldest readers, and as it is for all others."""
-    plain = re.sub(r"[^A-Za-z0-9._ -]", "_", name)
-    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
+    """Header value by RFC 6266: an ASCII name for old clients, and the full name in UTF-8."""
+    ascii_name = re.sub(r"[^A-Za-z0-9._ -]", "_", name)
+    return f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(name, safe='')}"

@@ -1,4 +1,4 @@
-"""Liveness, readiness and metrics routes."""
+"""Routes for liveness, readiness and metrics."""
 
 from secrets import compare_digest
 from typing import Any
@@ -12,11 +12,11 @@ from moot.services.discussions import DiscussionService
 from moot.store.database import Database
 from moot.types.errors import NotFound
 
-METRICS_SCHEME = "metrics"  # how the description calls the token
+METRICS_SCHEME = "metrics"  # name of the security scheme in the OpenAPI document
 
 
 class MetricsAccess:
-    """Where everybody is `local` no token is needed; elsewhere, without a `token`, nobody reads them."""
+    """Access check for `/metrics`. A local server needs no token; any other rejects all requests if it has none."""
 
     def __init__(self, token: str | None, *, is_local: bool) -> None:
         self._token = token
@@ -25,8 +25,7 @@ class MetricsAccess:
     def check_access(self, connection: Connection) -> None:
         if not self._is_local and not self._is_valid_token(bearer_token(connection)):
             raise NotFound(
-                "There are no metrics for you: set MOOT_METRICS_TOKEN on the server, and send it as "
-                "`Authorization: Bearer …`."
+                "Metrics need a token. Set MOOT_METRICS_TOKEN on the server, and send it as `Authorization: Bearer …`."
             )
 
     def _is_valid_token(self, secret: str | None) -> bool:
@@ -43,7 +42,7 @@ SERVER_TAGS = ("server",)
     opt=OPEN_TO_ALL,
     tags=SERVER_TAGS,
     media_type=MediaType.TEXT,
-    summary="Whether the process is alive",
+    summary="Liveness: the process runs",
 )
 async def healthz() -> str:
     return "ok"
@@ -54,7 +53,7 @@ async def healthz() -> str:
     opt=OPEN_TO_ALL,
     tags=SERVER_TAGS,
     media_type=MediaType.TEXT,
-    summary="Whether requests are served",
+    summary="Readiness: the server accepts requests",
 )
 async def readyz(database: Given[Database], discussion_service: Given[DiscussionService]) -> str:
     discussion_service.reject_if_draining()
@@ -68,9 +67,9 @@ async def readyz(database: Given[Database], discussion_service: Given[Discussion
     tags=SERVER_TAGS,
     security=[{METRICS_SCHEME: []}],
     media_type=MediaType.TEXT,
-    summary="Counts and times for Prometheus",
+    summary="Metrics in the Prometheus format",
 )
 async def metrics(request: Request[Any, Any, Any], metrics_access: Given[MetricsAccess]) -> Response[str]:
-    """Tell them on loopback, or to whoever has the token of the setting `metrics_token`."""
+    """Needs the token in the setting `metrics_token`, except on loopback. Returns 404 without access."""
     metrics_access.check_access(request)
     return Response(generate_latest().decode(), media_type=CONTENT_TYPE_LATEST)

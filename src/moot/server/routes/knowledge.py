@@ -1,4 +1,4 @@
-"""Knowledge over HTTP: exporting discussions, consolidating projects, and reading what was found."""
+"""Routes for knowledge: insights of discussions and patterns of projects."""
 
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, TypeVar
@@ -25,8 +25,7 @@ T = TypeVar("T")
 
 
 class KnowledgeRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`model` is who reads; left out, it is that of the discussion, or of the project's newest one."""
-
+    # Default: the model of the discussion, or of the project's newest discussion.
     model: ModelName | None = None
 
 
@@ -38,7 +37,7 @@ class KnowledgeRoutes(Controller):
         "/discussions/{id:str}/export",
         status_code=200,
         guards=[model_request_rate],
-        summary="Let a model write down what a discussion came to",
+        summary="Export a summary and insights of a discussion, written by a model",
     )
     async def export_discussion(
         self,
@@ -49,11 +48,11 @@ class KnowledgeRoutes(Controller):
         knowledge: Given[KnowledgeService],
         data: JSONBody[KnowledgeRequest | None] = None,
     ) -> ExportResult:
-        """Answer when the model has: a summary, how useful it is, and insights. An earlier export is replaced."""
+        """Respond when the model has answered: a summary, its usefulness and insights. Replaces an earlier export."""
         discussion_service.reject_if_draining()
         return await _run_knowledge_task(request, revocations, knowledge.export_insights, id, data)
 
-    @get("/discussions/{id:str}/insights", summary="List what was found in a discussion")
+    @get("/discussions/{id:str}/insights", summary="List the insights of a discussion")
     async def list_discussion_insights(
         self, id: FromPath[str], caller: Given[Caller], insights: Given[Insights]
     ) -> InsightPage:
@@ -63,7 +62,7 @@ class KnowledgeRoutes(Controller):
         "/projects/{id:str}/consolidate",
         status_code=200,
         guards=[model_request_rate],
-        summary="Let a model look for patterns in a project",
+        summary="Find patterns in a project with a model",
     )
     async def consolidate_project(
         self,
@@ -74,11 +73,11 @@ class KnowledgeRoutes(Controller):
         knowledge: Given[KnowledgeService],
         data: JSONBody[KnowledgeRequest | None] = None,
     ) -> ConsolidationResult:
-        """Answer when the model has; from then on participants are told of the patterns."""
+        """Respond when the model has answered. Later prompts of the project include the patterns."""
         discussion_service.reject_if_draining()
         return await _run_knowledge_task(request, revocations, knowledge.consolidate_patterns, id, data)
 
-    @get("/projects/{id:str}/patterns", summary="Read the newest completed consolidation")
+    @get("/projects/{id:str}/patterns", summary="Get the newest completed consolidation")
     async def get_project_patterns(
         self, id: FromPath[str], caller: Given[Caller], knowledge: Given[KnowledgeService]
     ) -> ProjectPatterns:
@@ -98,7 +97,7 @@ class KnowledgeRoutes(Controller):
         limit: PageLimit = 50,
         q: Annotated[str, QueryParameter(max_length=500)] = "",
     ) -> InsightPage:
-        """Newest first, a page at a time; with `q` the best first, and as many as `limit` says."""
+        """Without `q`, pages with the newest first. With `q`, one list of at most `limit`, best match first."""
         if q.strip():
             if embedder is not None:
                 await rate_limits.count_model_request(caller.account)
@@ -114,5 +113,5 @@ async def _run_knowledge_task(
     id: str,
     data: KnowledgeRequest | None,
 ) -> T:
-    asking = work(request.user, id, data.model if data else None)
-    return await run_until_disconnect(request, revocations, asking)
+    task = work(request.user, id, data.model if data else None)
+    return await run_until_disconnect(request, revocations, task)

@@ -1,4 +1,4 @@
-"""Which models there are: what every provider says when it is asked, with the key that the caller would be using."""
+"""Route that lists models. Each provider is queried with the key that the caller's runs would use."""
 
 import asyncio
 from collections.abc import Sequence
@@ -24,21 +24,14 @@ SCRIPTED_NOTE = "scripts for demonstrations and tests, no real models"
 
 
 class ProviderModels(Struct, frozen=True, kw_only=True):
-    """`models` are written as they are asked for; `key` says whose was used, `error` why there are none.
-
-    `ready` tells that they can be asked now: without a key where `key` is "not needed". `note` is what is to be said of
-    models that are only there to show how Moot works. `usual` is the one to begin with, where one is known. `token_rates` are those of the models of which some tokens were counted here; all others are taken to have four
-    characters a token.
-    """
-
     provider: str
-    key: KeyStatus
-    ready: bool = False
-    note: str | None = None
-    models: tuple[str, ...] = ()
-    usual: str | None = None
-    token_rates: dict[str, TokenRate] = {}
-    error: str | None = None
+    key: KeyStatus  # the key that the request used
+    ready: bool = False  # the models can be called now
+    note: str | None = None  # warning about demo and scripted models
+    models: tuple[str, ...] = ()  # as `provider/model`
+    usual: str | None = None  # the default model, if known
+    token_rates: dict[str, TokenRate] = {}  # measured rates; other models count as four characters per token
+    error: str | None = None  # why there are no models
 
 
 class ModelRoutes(Controller):
@@ -54,7 +47,7 @@ class ModelRoutes(Controller):
         token_rates: Given[TokenRates],
         provider: FromQuery[str | None] = None,
     ) -> Sequence[ProviderModels]:
-        """Ask all of them at once, and each for a few seconds at most."""
+        """Query all providers concurrently, each with a timeout of a few seconds."""
         if provider is not None and provider not in registry:
             raise UsageError(f"provider: there is no {provider!r}. Providers are: {', '.join(registry)}.")
         names = [provider] if provider is not None else list(registry)
@@ -65,24 +58,22 @@ class ModelRoutes(Controller):
             for name, key in keys.items()
             if key == "own"
         }
-        asking = (_provider_models(registry, name, key, secrets.get(name)) for name, key in keys.items())
-        found = await asyncio.gather(*asking)
+        requests = (_provider_models(registry, name, key, secrets.get(name)) for name, key in keys.items())
+        found = await asyncio.gather(*requests)
         rates = await token_rates.rates_by_model([model for one in found for model in one.models])
         return [replace(one, token_rates={m: rates[m] for m in one.models if m in rates}) for one in found]
 
 
-async def _provider_models(
-    registry: Registry, name: str, key: KeyStatus, secret: str | None
-) -> ProviderModels:
-    known = ProviderModels(provider=name, key=key, note=_provider_note(registry, name))
+async def _provider_models(registry: Registry, name: str, key: KeyStatus, secret: str | None) -> ProviderModels:
+    result = ProviderModels(provider=name, key=key, note=_provider_note(registry, name))
     try:
         own = Key(f"the key you stored for {name}", secret) if secret else None
         found = await registry.list_models(name, LIST_MODELS_SECONDS, own)
     except (UsageError, ProviderError) as error:
-        return replace(known, error=str(error))
+        return replace(result, error=str(error))
     models = tuple(f"{name}/{model}" for model in sorted(found))
     return replace(
-        known,
+        result,
         ready=bool(found),
         models=models,
         usual=find_default_model(name, models, registry.cheap_model(name)),
@@ -90,10 +81,8 @@ async def _provider_models(
 
 
 def find_default_model(name: str, models: Sequence[str], cheap_model: str | None) -> str | None:
-    """Find the cheap one among those that are there; lists may name it with a date behind."""
-    return next(
-        (model for model in models if cheap_model and model.startswith(f"{name}/{cheap_model}")), None
-    )
+    """Match the cheap model by prefix, because providers may append a date. None if it is not in the list."""
+    return next((model for model in models if cheap_model and model.startswith(f"{name}/{cheap_model}")), None)
 
 
 def _provider_note(registry: Registry, name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Perspectives over HTTP: questions about a situation, and voices proposed for it, as they are written."""
+"""Routes for persona suggestions: clarifying questions about a situation, and a stream of suggested personas."""
 
 from typing import Annotated, Any
 
@@ -25,8 +25,7 @@ class SituationInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class SuggestionRequest(SituationInput, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`answers` are those to the questions that were asked back, if there were any."""
-
+    # Answers to the clarifying questions, if there were any.
     answers: Annotated[tuple[SituationAnswer, ...], Meta(max_length=MAX_QUESTIONS)] = ()
 
 
@@ -35,7 +34,10 @@ class PersonaSuggestionRoutes(Controller):
     tags = ("perspectives",)
 
     @post(
-        "/questions", status_code=200, guards=[model_request_rate], summary="Be asked back about a situation"
+        "/questions",
+        status_code=200,
+        guards=[model_request_rate],
+        summary="Get clarifying questions about a situation",
     )
     async def ask_questions(
         self,
@@ -46,17 +48,17 @@ class PersonaSuggestionRoutes(Controller):
         revocations: Given[Revocations],
         persona_suggestions: Given[PersonaSuggestions],
     ) -> ClarifyingQuestions:
-        """Answer with up to three questions, when the model has them."""
+        """Respond with up to three questions when the model has answered."""
         discussion_service.reject_if_draining()
         participant_resolver.check_model(data.model, "model")
-        asking = persona_suggestions.ask_questions(request.user, data.situation, data.model)
-        return await run_until_disconnect(request, revocations, asking)
+        task = persona_suggestions.ask_questions(request.user, data.situation, data.model)
+        return await run_until_disconnect(request, revocations, task)
 
     @post(
         status_code=200,
         guards=[model_request_rate],
         media_type=SSE_MEDIA_TYPE,
-        summary="Propose voices for a situation, as server-sent events",
+        summary="Suggest personas for a situation, as server-sent events",
     )
     async def suggest_personas(
         self,
@@ -67,8 +69,8 @@ class PersonaSuggestionRoutes(Controller):
         persona_suggestions: Given[PersonaSuggestions],
         sse_connections: Given[SseConnections],
     ) -> Response[str]:
-        """Tell each as soon as it is written, two of each category. None is kept before it is made a persona."""
+        """Send each persona as soon as it is complete, two per category. Suggestions are not stored."""
         discussion_service.reject_if_draining()
         participant_resolver.check_model(data.model, "model")
-        told = persona_suggestions.suggest_personas(caller, data.situation, data.answers, data.model)
-        return sse_connections.stream_response(await start_event_stream(told), caller)
+        events = persona_suggestions.suggest_personas(caller, data.situation, data.answers, data.model)
+        return sse_connections.stream_response(await start_event_stream(events), caller)

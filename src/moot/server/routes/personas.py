@@ -1,4 +1,4 @@
-"""Personas over HTTP: the shipped ones to use, and one's own to make, change and delete."""
+"""Routes for personas. Shipped personas are read-only."""
 
 from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency as Given
@@ -14,7 +14,7 @@ class PersonaRoutes(Controller):
     path = "/api/personas"
     tags = ("personas",)
 
-    @get(summary="List personas: those that ship with Moot, and one's own, newest first")
+    @get(summary="List shipped personas and your own, newest first")
     async def list_personas(
         self,
         caller: Given[Caller],
@@ -24,19 +24,17 @@ class PersonaRoutes(Controller):
     ) -> PersonaPage:
         return await personas.list_personas(caller.tenant, cursor=cursor, limit=limit)
 
-    @post(summary="Make a persona")
+    @post(summary="Create a persona")
     async def create_persona(
         self, data: JSONBody[PersonaDraft], caller: Given[Caller], personas: Given[Personas]
     ) -> Persona:
         return await personas.create_persona(caller.tenant, data)
 
-    @get("/{id:str}", summary="Read a persona")
-    async def get_persona(
-        self, id: FromPath[str], caller: Given[Caller], personas: Given[Personas]
-    ) -> Persona:
+    @get("/{id:str}", summary="Get a persona")
+    async def get_persona(self, id: FromPath[str], caller: Given[Caller], personas: Given[Personas]) -> Persona:
         return await personas.get_persona(caller.tenant, id)
 
-    @patch("/{id:str}", summary="Change a persona of one's own; what is left out stays as it is")
+    @patch("/{id:str}", summary="Change one of your personas; omitted fields keep their value")
     async def update_persona(
         self,
         id: FromPath[str],
@@ -46,8 +44,6 @@ class PersonaRoutes(Controller):
     ) -> Persona:
         return await personas.update_persona(caller.tenant, id, data)
 
-    @delete("/{id:str}", summary="Delete a persona of one's own; discussions go on without it")
-    async def delete_persona(
-        self, id: FromPath[str], caller: Given[Caller], personas: Given[Personas]
-    ) -> None:
+    @delete("/{id:str}", summary="Delete one of your personas; discussions continue without it")
+    async def delete_persona(self, id: FromPath[str], caller: Given[Caller], personas: Given[Personas]) -> None:
         await personas.delete_persona(caller.tenant, id)

@@ -1,4 +1,4 @@
-"""Projects and their posts over HTTP."""
+"""Routes for projects and their posts."""
 
 from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency as Given
@@ -33,19 +33,17 @@ class ProjectRoutes(Controller):
     ) -> ProjectPage:
         return await projects.list_projects(caller.tenant, cursor=cursor, limit=limit)
 
-    @post(summary="Make a project")
+    @post(summary="Create a project")
     async def create_project(
         self, data: JSONBody[ProjectDraft], caller: Given[Caller], projects: Given[Projects]
     ) -> Project:
         return await projects.create_project(caller.tenant, data)
 
-    @get("/{id:str}", summary="Read a project")
-    async def get_project(
-        self, id: FromPath[str], caller: Given[Caller], projects: Given[Projects]
-    ) -> Project:
+    @get("/{id:str}", summary="Get a project")
+    async def get_project(self, id: FromPath[str], caller: Given[Caller], projects: Given[Projects]) -> Project:
         return await projects.get_project(caller.tenant, id)
 
-    @patch("/{id:str}", summary="Change a project; what is left out stays as it is")
+    @patch("/{id:str}", summary="Change a project; omitted fields keep their value")
     async def update_project(
         self,
         id: FromPath[str],
@@ -56,9 +54,7 @@ class ProjectRoutes(Controller):
         return await projects.update_project(caller.tenant, id, data)
 
     @delete("/{id:str}", summary="Delete a project with its posts and patterns; its discussions stay")
-    async def delete_project(
-        self, id: FromPath[str], caller: Given[Caller], projects: Given[Projects]
-    ) -> None:
+    async def delete_project(self, id: FromPath[str], caller: Given[Caller], projects: Given[Projects]) -> None:
         await projects.delete_project(caller.tenant, id)
 
     @get("/{id:str}/posts", summary="List a project's posts and drafts, newest first")
@@ -72,13 +68,13 @@ class ProjectRoutes(Controller):
     ) -> PostPage:
         return await projects.list_posts(caller.tenant, id, cursor=cursor, limit=limit)
 
-    @post("/{id:str}/posts", summary="Write a post; once published, it is told to those who discuss")
+    @post("/{id:str}/posts", summary="Create a post; prompts of the project include published posts")
     async def create_post(
         self, id: FromPath[str], data: JSONBody[PostDraft], caller: Given[Caller], projects: Given[Projects]
     ) -> Post:
         return await projects.add_post(caller.tenant, id, data)
 
-    @patch("/{id:str}/posts/{post_id:str}", summary="Change, publish or take back a post")
+    @patch("/{id:str}/posts/{post_id:str}", summary="Change, publish or unpublish a post")
     async def update_post(
         self,
         id: FromPath[str],

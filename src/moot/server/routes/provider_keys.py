@@ -1,4 +1,4 @@
-"""Providers, and a tenant's own keys for them: they are stored, replaced and dropped, and never shown again."""
+"""Routes for providers and the tenant's own API keys. Responses never contain a stored key."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
@@ -27,28 +27,26 @@ class NewKey(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ProviderStatus(Struct, frozen=True, kw_only=True):
-    """`key` says whose would be used; `variables` may hold the server's, and `stored_at` is of one's own."""
-
     name: str
     api: Api | None
     origin: str
-    key: KeyStatus
-    variables: tuple[str, ...]
-    stored_at: float | None
+    key: KeyStatus  # the key that a request would use
+    variables: tuple[str, ...]  # environment variables for the server's key
+    stored_at: float | None  # time of the tenant's own key; None if there is none
 
 
 class ProviderKeyRoutes(Controller):
     path = "/api"
     tags = ("providers",)
 
-    @get("/providers", summary="List providers, and whether there is a key for each")
+    @get("/providers", summary="List providers and the status of their keys")
     async def list_providers(
         self, caller: Given[Caller], registry: Given[Registry], provider_keys: Given[ProviderKeys]
     ) -> Sequence[ProviderStatus]:
         stored = await provider_keys.list_keys(caller.tenant)
         return [_provider_status(registry, name, own_key(registry, name, stored)) for name in registry]
 
-    @put("/keys/{provider:str}", status_code=204, summary="Store a key of one's own for a provider")
+    @put("/keys/{provider:str}", status_code=204, summary="Store your own key for a provider")
     async def store_provider_key(
         self,
         provider: FromPath[str],
@@ -57,18 +55,16 @@ class ProviderKeyRoutes(Controller):
         registry: Given[Registry],
         provider_keys: Given[ProviderKeys],
     ) -> None:
-        """Store it for the address that the provider has now; should that change, it is not sent there."""
+        """The key is bound to the provider's current origin. It is never sent to another origin."""
         if provider not in registry:
             raise NotFound(f"There is no provider {provider!r}. Providers are: {', '.join(registry)}.")
         if not registry.takes_key(provider) or not registry.provider_origin(provider):
             raise UsageError(f"{provider} takes no key.")
         if not data.key.isascii() or not data.key.isprintable() or " " in data.key:
-            raise UsageError(
-                "key: it has only visible ASCII characters: paste it without spaces or line breaks."
-            )
+            raise UsageError("key: it must have visible ASCII characters only. Paste it without spaces or line breaks.")
         await provider_keys.store_key(caller.tenant, provider, registry.provider_origin(provider), data.key)
 
-    @delete("/keys/{provider:str}", summary="Delete one's own key for a provider")
+    @delete("/keys/{provider:str}", summary="Delete your own key for a provider")
     async def delete_provider_key(
         self, provider: FromPath[str], caller: Given[Caller], provider_keys: Given[ProviderKeys]
     ) -> None:
@@ -76,9 +72,9 @@ class ProviderKeyRoutes(Controller):
 
 
 def own_key(registry: Registry, name: str, stored_keys: Mapping[str, StoredKey]) -> StoredKey | None:
-    """Find one's own key for a provider; one that was stored for another address is none."""
-    found = stored_keys.get(name)
-    return found if found is not None and found.origin == registry.provider_origin(name) else None
+    """Return None if there is no key, or if it was stored for another origin."""
+    key = stored_keys.get(name)
+    return key if key is not None and key.origin == registry.provider_origin(name) else None
 
 
 def _provider_status(registry: Registry, name: str, own: StoredKey | None) -> ProviderStatus:
@@ -93,7 +89,7 @@ def _provider_status(registry: Registry, name: str, own: StoredKey | None) -> Pr
 
 
 def key_status(registry: Registry, name: str, own: StoredKey | None) -> KeyStatus:
-    """Say whose key a provider would be asked with."""
+    """The tenant's own key takes precedence over the server's key."""
     if own is not None:
         return "own"
     if not registry.takes_key(name):

@@ -1,4 +1,4 @@
-"""Routes of runs and of their lanes."""
+"""Routes for runs, their lanes and their event streams."""
 
 from typing import Annotated
 
@@ -27,7 +27,7 @@ class LaneRoutes(Controller):
     path = "/api/runs/{id:str}"
     tags = ("lanes",)
 
-    @get("/lanes/{participant:str}/messages", summary="What a participant was told, and what it answered")
+    @get("/lanes/{participant:str}/messages", summary="Get the messages of one participant of a run")
     async def get_lane_messages(
         self,
         id: FromPath[str],
@@ -35,7 +35,7 @@ class LaneRoutes(Controller):
         caller: Given[Caller],
         run_reports: Given[RunReports],
     ) -> LaneThread:
-        """Return the thread of one lane as it stands, also while it is being written."""
+        """Returns the thread of the lane, also while it is streaming."""
         return await run_reports.lane_thread(caller.tenant, id, participant)
 
     @post("/lanes/{participant:str}/stop", status_code=200, summary="Stop one participant of a run")
@@ -48,7 +48,7 @@ class LaneRoutes(Controller):
         "/lanes/{participant:str}/retry",
         status_code=202,
         guards=[model_request_rate],
-        summary="Let a participant that failed try again, perhaps with another model",
+        summary="Retry a failed participant, optionally with another model",
     )
     async def retry_lane(
         self,
@@ -59,9 +59,9 @@ class LaneRoutes(Controller):
         participant_resolver: Given[ParticipantResolver],
         data: JSONBody[RetryRequest | None] = None,
     ) -> Run:
-        """While the others of its stage speak, it speaks with them; else the run goes on once more.
+        """If the stage is still active, the participant rejoins it. Else the run is resumed.
 
-        What the others answered stays. If something changed, synthesis and minutes are made anew.
+        Answers of other participants are kept. If an answer changes, the synthesis and analyses are recomputed.
         """
         model = data.model if data else None
         if model is not None:
@@ -72,20 +72,19 @@ class LaneRoutes(Controller):
         "/retry-failed",
         status_code=202,
         guards=[model_request_rate],
-        summary="Let all participants that failed try again",
+        summary="Retry all failed participants",
     )
-    async def retry_failed_lanes(
-        self, id: FromPath[str], caller: Given[Caller], retries: Given[RetryService]
-    ) -> Run:
+    async def retry_failed_lanes(self, id: FromPath[str], caller: Given[Caller], retries: Given[RetryService]) -> Run:
         return await retries.retry_run(caller, id)
 
 
 AfterSeq = Annotated[
     int | None,
-    QueryParameter(ge=0, schema_extra={"minimum": 0}, description="The number of the last event you have"),
+    QueryParameter(ge=0, schema_extra={"minimum": 0}, description="Number of the last event that you have"),
 ]
 LastEventId = Annotated[
-    str | None, HeaderParameter(name="Last-Event-ID", description="As `after`, and first")
+    str | None,
+    HeaderParameter(name="Last-Event-ID", description="Like `after`, and takes precedence over it"),
 ]
 
 
@@ -93,13 +92,11 @@ class RunRoutes(Controller):
     path = "/api/runs"
     tags = ("runs",)
 
-    @get("/{id:str}", summary="How a run stands, and what was found in it")
-    async def get_run(
-        self, id: FromPath[str], caller: Given[Caller], run_reports: Given[RunReports]
-    ) -> RunReport:
+    @get("/{id:str}", summary="Get the status and the results of a run")
+    async def get_run(self, id: FromPath[str], caller: Given[Caller], run_reports: Given[RunReports]) -> RunReport:
         return await run_reports.get_report(caller.tenant, id)
 
-    @post("/{id:str}/stop", status_code=200, summary="Stop a run, or one participant of it")
+    @post("/{id:str}/stop", status_code=200, summary="Stop a run or one of its participants")
     async def stop_run(
         self,
         id: FromPath[str],
@@ -107,14 +104,14 @@ class RunRoutes(Controller):
         runs: Given[Runs],
         data: JSONBody[StopRequest | None] = None,
     ) -> Run:
-        """What was said so far is kept. A run that is over stays as it is."""
+        """Partial answers are kept. A finished run does not change."""
         return await runs.request_stop(caller.tenant, id, data.participant if data else None)
 
     @get(
         "/{id:str}/events",
-        summary="The events of a run, as server-sent events",
+        summary="Stream the events of a run, as server-sent events",
         media_type=SSE_MEDIA_TYPE,
-        responses={204: ResponseSpec(None, description="The run is over, and you have all of it")},
+        responses={204: ResponseSpec(None, description="The run has ended and there are no more events")},
     )
     async def stream_run_events(
         self,
@@ -126,24 +123,22 @@ class RunRoutes(Controller):
         after: AfterSeq = None,
         last_event_id: LastEventId = None,
     ) -> Response[str]:
-        """Go on after the given number; 204 when the run is over and there is nothing after it.
+        """Resume after the given event number. Returns 204 if the run has ended and there are no more events.
 
-        A number that this run never had is answered with a `resync` event and everything from the start.
+        A number that the run never reached causes a `resync` event and the whole stream from the start.
         """
-        run = await events.run_progress(caller.tenant, id)
-        asked = parse_event_seq(last_event_id) if last_event_id is not None else after or 0
-        if asked is None or asked > run.last_seq:
+        progress = await events.run_progress(caller.tenant, id)
+        last_seq = parse_event_seq(last_event_id) if last_event_id is not None else after or 0
+        if last_seq is None or last_seq > progress.last_seq:
             return sse_connections.stream_response(
-                event_hub.subscribe(id, 0, run), caller, opening_frame=resync_frame(id)
+                event_hub.subscribe(id, 0, progress), caller, opening_frame=resync_frame(id)
             )
-        if asked == run.last_seq and not run.live:
+        if last_seq == progress.last_seq and not progress.live:
             return Response("", status_code=204)
-        return sse_connections.stream_response(event_hub.subscribe(id, asked, run), caller)
+        return sse_connections.stream_response(event_hub.subscribe(id, last_seq, progress), caller)
 
 
-@get("/api/activity", tags=RunRoutes.tags, summary="Where models are speaking now")
-async def list_activity(
-    caller: Given[Caller], discussions: Given[Discussions]
-) -> tuple[ActiveDiscussion, ...]:
-    """Name your discussions in which runs are waiting or going on, and how many."""
+@get("/api/activity", tags=RunRoutes.tags, summary="List discussions with active runs")
+async def list_activity(caller: Given[Caller], discussions: Given[Discussions]) -> tuple[ActiveDiscussion, ...]:
+    """Returns your discussions that have queued or active runs, with their number."""
     return await discussions.live_run_counts(caller.tenant)

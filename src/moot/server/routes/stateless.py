@@ -1,4 +1,4 @@
-"""The stateless endpoint: one agent's turn a call, all state in the request, server-sent events back."""
+"""The stateless endpoint: one request runs one agent's turn. The client keeps all state."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -26,7 +26,7 @@ from moot.types.stateless import EVENT_FRAMES, EVENT_NAMES, ChatEvent, ChatReque
 
 
 def handle_missing_key(_: Request[Any, Any, Any], error: MissingKey) -> ProblemResponse:
-    problem = Problem("No key", 401, f"{error} Or send one along, as apiKey.")
+    problem = Problem("No key", 401, f"{error} Or send one as apiKey.")
     return ProblemResponse(problem, {"WWW-Authenticate": "Bearer"})
 
 
@@ -37,7 +37,7 @@ def handle_missing_key(_: Request[Any, Any, Any], error: MissingKey) -> ProblemR
     media_type=SSE_MEDIA_TYPE,
     tags=["stateless"],
     exception_handlers={MissingKey: handle_missing_key},
-    summary="Let one agent of a lesson speak, without keeping anything",
+    summary="Run one turn of a lesson without storing it, as server-sent events",
 )
 async def stream_chat(
     data: JSONBody[ChatRequest],
@@ -48,13 +48,13 @@ async def stream_chat(
     sse_connections: Given[SseConnections],
     budgets: Given[Budgets],
 ) -> Response[str]:
-    """The director decides who speaks; send the `directorState` of `done` along with the next call.
+    """The director chooses the speaker. Send the `directorState` of the `done` event with the next request.
 
-    A key in the request is used for this call and forgotten. With a key of the server or one that you stored, what
-    the turn cost is charged to you; nothing else is kept.
+    An `apiKey` is used for this request only and never stored. With the server's key or your stored key, the cost
+    of the turn is charged to your account. Nothing else is stored.
     """
     discussion_service.reject_if_draining()
-    lesson = await asyncio.to_thread(parse_lesson, data)  # a long ledger takes a moment
+    lesson = await asyncio.to_thread(parse_lesson, data)  # in a thread: a long request is slow to parse
     chains = await _resolve_models(model_resolver, caller, data)
     payer = None if data.api_key else Payer(tenant=caller.tenant, account=caller.account)
     if payer is not None:
@@ -63,20 +63,20 @@ async def stream_chat(
 
 
 async def _resolve_models(model_resolver: ModelResolver, caller: Caller, request: ChatRequest) -> ModelChains:
-    """Find who is asked for each model; what is wrong with one is said of the field that wants it."""
-    wanted = {"model": request.model}
-    wanted |= {
-        f"config.agents[{at}].model": one.model for at, one in enumerate(request.config.agents) if one.model
+    """Resolve each model of the request. Errors name the field that contains the model."""
+    models = {"model": request.model}
+    models |= {
+        f"config.agents[{index}].model": one.model for index, one in enumerate(request.config.agents) if one.model
     }
-    found: dict[str, Sequence[ResolvedModel]] = {}
-    for field, model in wanted.items():
+    chains: dict[str, Sequence[ResolvedModel]] = {}
+    for field, model in models.items():
         try:
-            found[model] = await _resolve_model(model_resolver, caller, request, model)
+            chains[model] = await _resolve_model(model_resolver, caller, request, model)
         except MissingKey:
             raise
         except UsageError as error:
             raise UsageError(f"{field}: {error}") from error
-    return found
+    return chains
 
 
 async def _resolve_model(
@@ -86,14 +86,14 @@ async def _resolve_model(
         return await model_resolver.resolve_with_fallbacks(caller.tenant, model)
     provider = request.model.partition("/")[0]
     if model.partition("/")[0] != provider:
-        raise UsageError(f"apiKey is a key for {provider}, and is not sent elsewhere.")
+        raise UsageError(f"apiKey is for {provider} and is not sent to another provider.")
     return [model_resolver.resolve_with_key(model, request.api_key)]
 
 
 async def _chat_frames(events: AsyncGenerator[list[ChatEvent], None]) -> Frames:
     async with aclosing(events):
-        async for some in events:
-            yield [_chat_frame(event) for event in some]
+        async for batch in events:
+            yield [_chat_frame(event) for event in batch]
 
 
 def _chat_frame(event: ChatEvent) -> bytes:

@@ -1,4 +1,4 @@
-"""A whole discussion over HTTP as one file to save: Markdown, JSON, or a page that needs nothing but itself."""
+"""Routes that export a discussion as Markdown, JSON or a self-contained HTML page."""
 
 from collections.abc import Callable
 
@@ -33,8 +33,8 @@ async def _provide_responder(
             "Content-Security-Policy": f"sandbox; {CONTENT_SECURITY_POLICY}",
             "Content-Disposition": content_disposition(transcript_file_name(discussion, transcript_format)),
         }
-        pieces = transcripts.export_chunks(caller.tenant, discussion, transcript_format)
-        return Stream(pieces, media_type=transcript_format.media_type, headers=headers)
+        chunks = transcripts.export_chunks(caller.tenant, discussion, transcript_format)
+        return Stream(chunks, media_type=transcript_format.media_type, headers=headers)
 
     return respond
 
@@ -44,16 +44,16 @@ class TranscriptRoutes(Controller):
     tags = ("transcripts",)
     dependencies = {"transcript_responder": Provide(_provide_responder)}  # noqa: RUF012 - so Litestar declares it
 
-    @get("/transcript.md", media_type=MarkdownFormat.media_type, summary="A discussion as Markdown")
+    @get("/transcript.md", media_type=MarkdownFormat.media_type, summary="Export a discussion as Markdown")
     async def get_markdown_transcript(self, transcript_responder: Given[TranscriptResponder]) -> Stream:
         return transcript_responder(MarkdownFormat())
 
-    @get("/transcript.json", media_type=JsonFormat.media_type, summary="A discussion as JSON")
+    @get("/transcript.json", media_type=JsonFormat.media_type, summary="Export a discussion as JSON")
     async def get_json_transcript(self, transcript_responder: Given[TranscriptResponder]) -> Stream:
-        """Tell all that people may see of a discussion, in a shape whose version is in its `moot`."""
+        """Contains all that users can see of a discussion. The `moot` field has the version of the format."""
         return transcript_responder(JsonFormat())
 
-    @get("/transcript.html", media_type=HtmlFormat.media_type, summary="A discussion as a page to look at")
+    @get("/transcript.html", media_type=HtmlFormat.media_type, summary="Export a discussion as an HTML page")
     async def get_html_transcript(self, transcript_responder: Given[TranscriptResponder]) -> Stream:
-        """Write one file with its own style: no script is in it, and nothing is loaded from anywhere."""
+        """One file with inline styles, without scripts or external resources."""
         return transcript_responder(HtmlFormat())

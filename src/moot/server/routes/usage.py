@@ -1,4 +1,4 @@
-"""Routes of usage, budgets and cost estimates."""
+"""Routes for usage, budgets and cost estimates."""
 
 from datetime import UTC, date, datetime, time
 from typing import Annotated
@@ -27,7 +27,7 @@ ESTIMATE_MESSAGE_FIELDS = frozenset({"discussion", "message", "to", "files", "ca
 
 
 class EstimateRequest(DiscussionDraft, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What somebody thinks of asking: in a `discussion` that exists, or of `participants` in a new one."""
+    """A message to estimate: with `discussion` in an existing discussion, else with `participants` in a new one."""
 
     discussion: Id | None = None
     to: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=24)] | None = None
@@ -35,25 +35,23 @@ class EstimateRequest(DiscussionDraft, frozen=True, kw_only=True, forbid_unknown
 
 
 class Estimate(Struct, frozen=True, kw_only=True):
-    """`left` is what is left of the week's budget, if there is one."""
-
     forecast: Forecast
-    left: float | None
+    left: float | None  # US dollars left of the weekly budget; None: no budget
 
 
 class BudgetRoutes(Controller):
     path = "/api"
     tags = ("budget",)
 
-    @get("/budget", summary="Say how this week's budget stands")
+    @get("/budget", summary="Get the budget of this week")
     async def get_budget(self, caller: Given[Caller], budgets: Given[Budgets]) -> Budget:
         return await budgets.current_budget(caller.account)
 
-    @post("/budget/re-up", status_code=200, summary="Begin this week's budget anew, once in a week")
+    @post("/budget/re-up", status_code=200, summary="Reset the budget of this week; allowed once per week")
     async def renew_budget(self, caller: Given[Caller], budgets: Given[Budgets]) -> Budget:
         return await budgets.reset_week(caller.account)
 
-    @post("/estimate", status_code=200, summary="Say what something would cost; nothing is asked")
+    @post("/estimate", status_code=200, summary="Estimate the cost of a message without calling a model")
     async def estimate_cost(
         self,
         data: JSONBody[EstimateRequest],
@@ -66,17 +64,17 @@ class BudgetRoutes(Controller):
         run_planner: Given[RunPlanner],
         budget_service: Given[BudgetService],
     ) -> Estimate:
-        """Guess the calls of a run, the tokens of each and their prices."""
+        """Estimates the model calls of the run, with the tokens and price of each."""
         if data.discussion is not None:
             require_text(data.message)
             with prefix_not_found("discussion"):
                 discussion = await discussions.get_discussion(caller.tenant, data.discussion)
             _reject_discussion_settings(data)
         elif data.participants is not None:
-            opening = await draft_validator.validate_draft(caller, data, data.participants)
-            discussion = discussion_service.draft_discussion(opening, data.language or "en")
+            new_discussion = await draft_validator.validate_draft(caller, data, data.participants)
+            discussion = discussion_service.draft_discussion(new_discussion, data.language or "en")
         else:
-            raise UsageError("participants: name models, or a discussion that exists.")
+            raise UsageError("participants: it is missing. Name models, or an existing discussion.")
         plan = await run_planner.plan_run(caller.tenant, discussion, to=data.to)
         await attachments.validate_attachments(caller.tenant, data.files, plan)
         forecast = await budget_service.forecast_run(caller, plan, _draft_message(data), data.discussion)
@@ -84,17 +82,15 @@ class BudgetRoutes(Controller):
 
 
 def _reject_discussion_settings(data: EstimateRequest) -> None:
-    """Refuse what a discussion that exists has of its own, and a message to it cannot change."""
-    nothing = EstimateRequest(message=data.message)
+    """Raises `UsageError` for settings that a message cannot change in an existing discussion."""
+    defaults = EstimateRequest(message=data.message)
     for name in EstimateRequest.__struct_fields__:
-        if name not in ESTIMATE_MESSAGE_FIELDS and getattr(data, name) != getattr(nothing, name):
-            raise UsageError(
-                f"{name}: the discussion has its own: leave it out, or leave the discussion out."
-            )
+        if name not in ESTIMATE_MESSAGE_FIELDS and getattr(data, name) != getattr(defaults, name):
+            raise UsageError(f"{name}: the discussion has its own. Leave this field out, or leave the discussion out.")
 
 
 def _draft_message(data: EstimateRequest) -> Message:
-    """Make the message that would be stored, with all of it that anybody reads."""
+    """Build the message that a run would store, with only the fields that the forecast reads."""
     files = tuple(dict.fromkeys(data.files)) or None
     return Message(id="", discussion=data.discussion or "", role="user", content=data.message, files=files)
 
@@ -102,25 +98,23 @@ def _draft_message(data: EstimateRequest) -> Message:
 DEFAULT_DAYS = 30
 DAY_SECONDS = 24 * 3600.0
 
-Since = Annotated[date | None, QueryParameter(description="The first day, UTC; else 30 days are shown")]
-Until = Annotated[date | None, QueryParameter(description="The last day, UTC; else today")]
+Since = Annotated[date | None, QueryParameter(description="First day, UTC; default: 30 days before the last day")]
+Until = Annotated[date | None, QueryParameter(description="Last day, UTC; default: today")]
 
 
 class UsageReport(Struct, frozen=True, kw_only=True):
-    """What was spent from the first to the last day, both of them included; `rows` are at most 1,000."""
-
     since: date
-    until: date
+    until: date  # inclusive
     by: GroupBy
     total: Spending
-    rows: tuple[SpendingItem, ...]
+    rows: tuple[SpendingItem, ...]  # at most 1,000
 
 
 class UsageRoutes(Controller):
     path = "/api/usage"
     tags = ("usage",)
 
-    @get(summary="Sum up what was spent")
+    @get(summary="Get usage and cost")
     async def get_usage(
         self,
         caller: Given[Caller],
@@ -129,15 +123,13 @@ class UsageRoutes(Controller):
         until: Until = None,
         by: FromQuery[GroupBy] = "day",
     ) -> UsageReport:
-        """Days are those of UTC, in their order; of everything else the dearest comes first."""
+        """Days are UTC. Rows by day are in date order; other groups are sorted by cost, highest first."""
         last = until or datetime.now(UTC).date()
         first = since or date.fromordinal(max(1, last.toordinal() - DEFAULT_DAYS + 1))
         if first > last:
-            raise UsageError(f"since: {first} is after {last}: begin with the earlier day.")
-        bill = await usage_reports.account_usage(
-            caller.account, _day_start(first), _day_start(last) + DAY_SECONDS, by
-        )
-        return UsageReport(since=first, until=last, by=by, total=bill.total, rows=bill.rows)
+            raise UsageError(f"since: {first} is after {last}. Send the earlier day as since.")
+        usage = await usage_reports.account_usage(caller.account, _day_start(first), _day_start(last) + DAY_SECONDS, by)
+        return UsageReport(since=first, until=last, by=by, total=usage.total, rows=usage.rows)
 
 
 def _day_start(day: date) -> float:

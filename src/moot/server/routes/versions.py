@@ -1,4 +1,4 @@
-"""Versions of a turn over HTTP: an answer given anew, other words, all of them, and which is to be current."""
+"""Routes for the versions of a turn: regenerate, edit, list and select."""
 
 from litestar import Controller, get, patch, post
 from litestar.di import NamedDependency as Given
@@ -18,7 +18,7 @@ class VersionRoutes(Controller):
     path = "/api/discussions/{id:str}/turns/{turn:str}"
     tags = ("versions",)
 
-    @post("/again", status_code=202, guards=[message_rate], summary="Let an answer be given anew")
+    @post("/again", status_code=202, guards=[message_rate], summary="Regenerate an answer")
     async def regenerate_turn(
         self,
         id: FromPath[str],
@@ -29,10 +29,10 @@ class VersionRoutes(Controller):
         data: JSONBody[RegenerateRequest | None] = None,
         idempotency_key: IdempotencyKey = None,
     ) -> AcceptedRun:
-        """Ask with the very prompt that was sent then, perhaps another model.
+        """Send the original prompt again, optionally to another model.
 
-        The run has one turn. When it has answered, that is the current version; if it fails, nothing changes. Refused
-        while the table speaks.
+        The run has one turn. Its answer becomes the current version; if it fails, nothing changes. Returns 409 while
+        a run is active.
         """
         model = data.model if data else None
         if model is not None:
@@ -40,7 +40,7 @@ class VersionRoutes(Controller):
         started = await turn_versions.regenerate_answer(caller, id, turn, model, idempotency_key)
         return AcceptedRun(message=started.message, run=started.run)
 
-    @patch(summary="Put other words in the place of what was said")
+    @patch(summary="Edit a message")
     async def edit_turn(
         self,
         id: FromPath[str],
@@ -49,10 +49,8 @@ class VersionRoutes(Controller):
         caller: Given[Caller],
         turn_versions: Given[VersionService],
     ) -> Message:
-        """Make a version of an answer, or of a person's message, that is seen from now on. Refused while the table speaks."""
-        return await turn_versions.edit_turn(
-            caller, id, turn, require_text(data.content.replace("\0", ""), "content")
-        )
+        """Create a version of an answer or a user message. Later turns see it. Returns 409 while a run is active."""
+        return await turn_versions.edit_turn(caller, id, turn, require_text(data.content.replace("\0", ""), "content"))
 
     @get("/versions", summary="List the versions of a turn, oldest first")
     async def list_versions(
@@ -64,7 +62,7 @@ class VersionRoutes(Controller):
     ) -> Versions:
         return await turn_versions.list_versions(caller, id, turn)
 
-    @post("/choose", status_code=200, summary="Let an earlier version be current again")
+    @post("/choose", status_code=200, summary="Select the current version of a turn")
     async def select_version(
         self,
         id: FromPath[str],
@@ -73,5 +71,5 @@ class VersionRoutes(Controller):
         caller: Given[Caller],
         turn_versions: Given[VersionService],
     ) -> Message:
-        """What was said since stays as it was: it was said after the other version. Refused while the table speaks."""
+        """Later turns are kept, although they answered another version. Returns 409 while a run is active."""
         return await turn_versions.select_version(caller, id, turn, data.version)

@@ -1,4 +1,4 @@
-"""The whiteboard of a discussion over HTTP, at any event of it: as JSON, SVG or PNG."""
+"""Routes for the whiteboard of a discussion, at any event, as JSON, SVG or PNG."""
 
 import asyncio
 from typing import Annotated
@@ -15,13 +15,13 @@ from moot.types.accounts import Caller
 from moot.whiteboard.render.svg import render_svg
 from moot.whiteboard.state import Board
 
-RunFilter = Annotated[str | None, QueryParameter(description="Only what was drawn until the end of this run")]
+RunFilter = Annotated[str | None, QueryParameter(description="The state at the end of this run")]
 SeqFilter = Annotated[
     int | None,
-    QueryParameter(ge=0, schema_extra={"minimum": 0}, description="And until this event of that run"),
+    QueryParameter(ge=0, schema_extra={"minimum": 0}, description="The state after this event of that run"),
 ]
 
-DarkTheme = Annotated[bool, QueryParameter(description="For a dark page: light on dark")]
+DarkTheme = Annotated[bool, QueryParameter(description="Light strokes on a dark background")]
 
 
 async def _load_board(
@@ -39,19 +39,15 @@ class WhiteboardRoutes(Controller):
     tags = ("whiteboard",)
     dependencies = {"board": Provide(_load_board)}  # noqa: RUF012 - so Litestar declares it
 
-    @get("/board", summary="The whiteboard, element by element")
+    @get("/board", summary="Get the elements of the whiteboard")
     async def get_whiteboard(self, board: Given[Board]) -> Board:
         return board
 
-    @get("/board.svg", media_type="image/svg+xml", summary="The whiteboard as a drawing")
+    @get("/board.svg", media_type="image/svg+xml", summary="Render the whiteboard as SVG")
     async def get_whiteboard_svg(self, board: Given[Board], dark: DarkTheme = False) -> Response[str]:
-        drawn = await asyncio.to_thread(render_svg, board, dark=dark)
-        return Response(drawn, media_type="image/svg+xml", headers=SAFE_FILE_HEADERS)
+        svg = await asyncio.to_thread(render_svg, board, dark=dark)
+        return Response(svg, media_type="image/svg+xml", headers=SAFE_FILE_HEADERS)
 
-    @get("/board.png", media_type="image/png", summary="The whiteboard as a picture")
-    async def get_whiteboard_png(
-        self, board: Given[Board], image_renderer: Given[ImageRenderer]
-    ) -> Response[bytes]:
-        return Response(
-            await image_renderer.render_png(board), media_type="image/png", headers=SAFE_FILE_HEADERS
-        )
+    @get("/board.png", media_type="image/png", summary="Render the whiteboard as PNG")
+    async def get_whiteboard_png(self, board: Given[Board], image_renderer: Given[ImageRenderer]) -> Response[bytes]:
+        return Response(await image_renderer.render_png(board), media_type="image/png", headers=SAFE_FILE_HEADERS)

@@ -1,4 +1,4 @@
-"""Accepting what a trial was improved to: one's own persona is changed, any other becomes a new one of one's own."""
+"""Applies an improvement: updates the user's persona, or creates a copy of a built-in one."""
 
 from moot.prompts.tasks.evaluation import RewriteTarget
 from moot.prompts.tokens import truncate_text
@@ -22,35 +22,38 @@ class ImprovementApplier:
         self._improver = improver
 
     async def apply_improvement(self, caller: Caller, id: str) -> Evaluation:
-        """Apply the best round of a trial; doing so again changes nothing."""
-        trial = await self._evaluations.get_evaluation(caller.tenant, id)
-        if trial.acceptance is not None:
-            return trial
+        """Apply the best round. Idempotent. Raises Conflict if no round is better than the original answer."""
+        evaluation = await self._evaluations.get_evaluation(caller.tenant, id)
+        if evaluation.acceptance is not None:
+            return evaluation
         self._improver.reject_if_running(id)
-        found = best_round(trial.rounds)
+        found = best_round(evaluation.rounds)
         if found is None:
-            raise Conflict("No round of this trial was better than the answer as it stood: improve it first.")
-        case = await self._improver.build_case(caller, trial)
-        own = case.role.persona is not None and not case.role.persona.shipped
-        wanted = await self._plan_change(case, found, creates_persona=not own)
-        draft = None if own else _draft_persona(case.role, found.description)
-        return await self._applied_improvements.apply_improvement(caller.tenant, id, wanted, draft)
+            raise Conflict("No round of this evaluation is better than the original answer. Improve it first.")
+        case = await self._improver.build_case(caller, evaluation)
+        is_editable = case.role.persona is not None and not case.role.persona.shipped
+        change = await self._plan_change(case, found, creates_persona=not is_editable)
+        draft = None if is_editable else _draft_persona(case.role, found.description)
+        return await self._applied_improvements.apply_improvement(caller.tenant, id, change, draft)
 
     async def undo_improvement(self, caller: Caller, id: str) -> Evaluation:
-        """Put back what was there before, unless it was changed since."""
+        """Restore the previous state. Raises Conflict if the persona or participant was changed since."""
         return await self._applied_improvements.undo_improvement(caller.tenant, id)
 
     async def _plan_change(
         self, case: ImprovementCase, best_round: ImprovementRound, *, creates_persona: bool
     ) -> AppliedImprovement:
-        """Say what is to be done; whose persona comes from the discussion has none of its own to be replaced."""
+        """Raises Conflict if the participant has another persona now.
+
+        `replaced` stays None for a participant that uses the default persona of the discussion.
+        """
         who = case.replayed_prompt.participant
         discussion = await self._discussions.get_discussion(
             case.caller.tenant, case.evaluated_answer.message.discussion
         )
-        seated = next((one.persona for one in discussion.participants if one.id == who.id), who.persona)
-        if creates_persona and (seated or discussion.persona) != who.persona:
-            raise Conflict("This participant plays another part by now: ask again, and judge the new answer.")
+        current = next((one.persona for one in discussion.participants if one.id == who.id), who.persona)
+        if creates_persona and (current or discussion.persona) != who.persona:
+            raise Conflict("This participant has another persona now. Evaluate a new answer.")
         return AppliedImprovement(
             persona="" if creates_persona else who.persona or "",
             field=case.role.field,
@@ -58,22 +61,22 @@ class ImprovementApplier:
             after=best_round.description,
             made=creates_persona,
             participant=who.id,
-            replaced=seated if creates_persona else None,
+            replaced=current if creates_persona else None,
         )
 
 
 def _draft_persona(role: RewriteTarget, text: str) -> PersonaDraft:
-    """Draft a persona of one's own: a copy with another text or, where nothing was played, a new one."""
+    """Copy the persona with a new text. A participant without a persona gets a new one."""
     if role.persona is None:
         return PersonaDraft(name=truncate_text(role.participant.name, MAX_NAME_CHARS), description=text)
-    like = role.persona
-    texts = {"description": like.description, "system_prompt": like.system_prompt, role.field: text}
+    original = role.persona
+    texts = {"description": original.description, "system_prompt": original.system_prompt, role.field: text}
     return PersonaDraft(
-        name=f"{truncate_text(like.name, MAX_NAME_CHARS - 10)}, improved",
+        name=f"{truncate_text(original.name, MAX_NAME_CHARS - 10)}, improved",
         description=texts["description"],
         system_prompt=texts["system_prompt"],
-        traits=like.traits,
-        specialisations=like.specialisations,
-        category=like.category,
-        colour=like.colour,
+        traits=original.traits,
+        specialisations=original.specialisations,
+        category=original.category,
+        colour=original.colour,
     )

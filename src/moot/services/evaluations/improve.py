@@ -1,6 +1,6 @@
-"""Improving the part that gave an answer, round by round: rewritten, answered again, judged again, and kept at once.
+"""Persona improver: rewrites a persona, answers again and evaluates the answer, in rounds.
 
-Whoever reads the rounds is waited for: when they leave, it stops, and the same call goes on later.
+Every completed round is stored. If the client disconnects, a new request continues with the stored rounds.
 """
 
 import asyncio
@@ -42,17 +42,17 @@ from moot.types.evaluations import (
 from moot.types.events import Answer, TurnEnded
 from moot.types.faults import make_fault
 
-PERSONA_CHANGED_MESSAGE = "The persona was changed or deleted since this answer was given: ask again, and make assertions about the new answer."
+PERSONA_CHANGED_MESSAGE = "The persona was changed or deleted after this answer. Evaluate a new answer."
 
 
 class ImprovementStarted(Struct, frozen=True, kw_only=True, tag_field="type", tag="improving"):
-    """It begins, or goes on, with the rounds that there are."""
+    """First event of the stream, with the stored rounds."""
 
     trial: Evaluation
 
 
 class PersonaRewritten(Struct, frozen=True, kw_only=True, tag_field="type", tag="rewritten"):
-    """The description of a round is there; it is answered with next."""
+    """The model wrote a new persona text; the answer to it follows."""
 
     round: int
     change: str
@@ -65,30 +65,30 @@ class RoundAnswered(Struct, frozen=True, kw_only=True, tag_field="type", tag="an
 
 
 class RoundEnded(Struct, frozen=True, kw_only=True, tag_field="type", tag="round_ended"):
-    """A round was judged and is kept; `number` counts from 1."""
+    """A round is evaluated and stored."""
 
-    number: int
+    number: int  # from 1
     round: ImprovementRound
 
 
 class ImprovementEnded(Struct, frozen=True, kw_only=True, tag_field="type", tag="done"):
-    """It is over: all assertions pass, all rounds are used, or it failed, and `message` says what to do."""
+    """Last event of the stream."""
 
     outcome: ImprovementOutcome
     trial: Evaluation
-    message: str = ""
+    message: str = ""  # the error, if the outcome is `failed`
 
 
 ImprovementEvent = ImprovementStarted | PersonaRewritten | RoundAnswered | RoundEnded | ImprovementEnded
 
 
 class ImprovementCase(Struct, frozen=True, kw_only=True):
-    """What is improved, for whom, and what an answer to the same needs."""
+    """Input of an improvement. It does not change between rounds."""
 
     caller: Caller
-    evaluated_answer: EvaluatedAnswer
-    replayed_prompt: ReplayedPrompt
-    role: RewriteTarget
+    evaluated_answer: EvaluatedAnswer  # the original answer
+    replayed_prompt: ReplayedPrompt  # the request that led to it
+    role: RewriteTarget  # the persona text to rewrite
 
     @property
     def payer(self) -> Payer:
@@ -116,24 +116,27 @@ class PersonaImprover:
         self._model_tasks = model_tasks
         self._evaluations = Evaluations(database)
         self._prompt_replay = PromptReplay(database)
-        self._running: set[str] = set()
+        self._running: set[str] = set()  # ids of evaluations that this process improves
 
     async def improve_persona(self, caller: Caller, id: str) -> AsyncGenerator[ImprovementEvent, None]:
-        """Go on with a trial until all of it passes or its rounds are used; whatever refuses it is raised at first."""
-        trial = await self._evaluations.get_evaluation(caller.tenant, id)
-        reject_if_applied(trial)
-        case = await self.build_case(caller, trial)
-        for model in {trial.judge, case.replayed_prompt.participant.model}:
-            await self._resolve_model(
-                caller.tenant, model
-            )  # a key that is missing is told before anything is paid
+        """Run rounds until all assertions pass or no rounds are left.
+
+        Errors that reject the request are raised before the first event. Later ones are in the last event.
+        """
+        evaluation = await self._evaluations.get_evaluation(caller.tenant, id)
+        reject_if_applied(evaluation)
+        case = await self.build_case(caller, evaluation)
+        # Reject a missing key and a spent budget before the first paid request.
+        for model in {evaluation.judge, case.replayed_prompt.participant.model}:
+            await self._resolve_model(caller.tenant, model)
         async with self._model_tasks.within_budget(caller.account):
             pass
+        # The database lock is per worker. The local lock also excludes a second request to this process.
         with self._run_exclusively(id):
-            trial = await self._evaluations.acquire_evaluation(caller.tenant, id, self._worker)
+            evaluation = await self._evaluations.acquire_evaluation(caller.tenant, id, self._worker)
             try:
-                yield ImprovementStarted(trial=trial)
-                async with aclosing(self._run_rounds(case, trial)) as rounds:
+                yield ImprovementStarted(trial=evaluation)
+                async with aclosing(self._run_rounds(case, evaluation)) as rounds:
                     async for event in rounds:
                         yield event
             finally:
@@ -142,15 +145,15 @@ class PersonaImprover:
                 )
 
     async def build_case(self, caller: Caller, evaluation: Evaluation) -> ImprovementCase:
-        """Put together what a trial is about; its persona must be as it was when it answered."""
-        answered = await self._judge.find_answer(caller.tenant, evaluation.message)
-        told = await self._prompt_replay.replay_prompt(caller.tenant, answered.message)
-        role = await self._find_role(caller.tenant, told)
-        return ImprovementCase(caller=caller, evaluated_answer=answered, replayed_prompt=told, role=role)
+        """Raises Conflict if the persona was changed after the answer."""
+        answer = await self._judge.find_answer(caller.tenant, evaluation.message)
+        prompt = await self._prompt_replay.replay_prompt(caller.tenant, answer.message)
+        role = await self._find_role(caller.tenant, prompt)
+        return ImprovementCase(caller=caller, evaluated_answer=answer, replayed_prompt=prompt, role=role)
 
     async def _find_role(self, tenant: str, replayed_prompt: ReplayedPrompt) -> RewriteTarget:
-        as_told = replayed_prompt.plan.personas.get(replayed_prompt.participant.id, "")
-        if replayed_prompt.participant.persona is None or not as_told:
+        original_prompt = replayed_prompt.plan.personas.get(replayed_prompt.participant.id, "")
+        if replayed_prompt.participant.persona is None or not original_prompt:
             return RewriteTarget(participant=replayed_prompt.participant)
         try:
             role = RewriteTarget(
@@ -159,12 +162,12 @@ class PersonaImprover:
             )
         except NotFound:
             raise Conflict(PERSONA_CHANGED_MESSAGE) from None
-        if role.render_prompt(role.text) != as_told:
+        if role.render_prompt(role.text) != original_prompt:
             raise Conflict(PERSONA_CHANGED_MESSAGE)
         return role
 
     def reject_if_running(self, id: str) -> None:
-        """Refuse what cannot be done while this process improves a trial."""
+        """Raise Conflict while this process improves the evaluation."""
         if id in self._running:
             raise Conflict(BEING_IMPROVED)
 
@@ -181,50 +184,54 @@ class PersonaImprover:
         self, case: ImprovementCase, evaluation: Evaluation
     ) -> AsyncGenerator[ImprovementEvent, None]:
         try:
-            while (over := improvement_outcome(evaluation)) is None:
+            while (outcome := improvement_outcome(evaluation)) is None:
                 number = len(evaluation.rounds) + 1
-                rewritten = await self._rewrite_persona(case, evaluation)
-                new = rewritten.unwrap()
+                rewrite = await self._rewrite_persona(case, evaluation)
+                new = rewrite.unwrap()
                 yield PersonaRewritten(round=number, change=new.change, description=new.description)
                 answer = await self._regenerate_answer(case, new.description)
                 yield RoundAnswered(round=number, answer=answer.message.text)
-                evaluation = await self._judge_round(case, evaluation, rewritten, answer)
+                evaluation = await self._judge_round(case, evaluation, rewrite, answer)
                 yield RoundEnded(number=number, round=evaluation.rounds[-1])
-            yield ImprovementEnded(outcome=over, trial=evaluation)
-        except MootError as error:  # such as a model that fails, or a budget that is spent meanwhile
+            yield ImprovementEnded(outcome=outcome, trial=evaluation)
+        except MootError as error:  # e.g. the model failed, or the budget is spent
             yield ImprovementEnded(outcome="failed", trial=evaluation, message=str(error))
 
-    async def _rewrite_persona(
-        self, case: ImprovementCase, evaluation: Evaluation
-    ) -> StructuredResult[RewriteAnswer]:
+    async def _rewrite_persona(self, case: ImprovementCase, evaluation: Evaluation) -> StructuredResult[RewriteAnswer]:
         found = best_round(evaluation.rounds)
         text = found.description if found else case.role.text
         chain = await self._resolve_model(case.caller.tenant, evaluation.judge)
-        place = await asyncio.to_thread(max_prompt_chars, chain)
-        asking = rewrite_request(
+        max_chars = await asyncio.to_thread(max_prompt_chars, chain)
+        request = rewrite_request(
             case.role,
             evaluation,
             case.evaluated_answer.question,
             case.evaluated_answer.message.content,
-            place,
+            max_chars,
         )
         async with self._model_tasks.within_budget(case.caller.account):
             return await self._model_tasks.run_structured_task(
-                case.payer, "improvement", chain, asking, RewriteAnswer, require_small_change(case.role, text)
+                case.payer,
+                "improvement",
+                chain,
+                request,
+                RewriteAnswer,
+                require_small_change(case.role, text),
             )
 
     async def _regenerate_answer(self, case: ImprovementCase, description: str) -> TurnEnded:
-        """Answer the very same again, in the part as it was rewritten."""
+        """Answer the original request with the rewritten persona. Raises ProviderError on an incomplete answer."""
         chain = await self._resolve_model(case.caller.tenant, case.replayed_prompt.participant.model)
-        asking = case.replayed_prompt.build_request(case.role.render_prompt(description))
+        request = case.replayed_prompt.build_request(case.role.render_prompt(description))
         async with self._model_tasks.within_budget(case.caller.account):
-            ended = await self._model_tasks.stream_text_task(case.payer, "improvement", chain, asking)
+            ended = await self._model_tasks.stream_text_task(case.payer, "improvement", chain, request)
         if ended.status != "completed":
             raise ProviderError(
-                ended.fault or make_fault("bad_response", f"{ended.model} gave no whole answer.")
+                ended.fault or make_fault("bad_response", f"The answer of {ended.model} is incomplete.")
             )
         if case.evaluated_answer.message.script is None:
             return ended
+        # A lesson turn is JSON; assertions are about the spoken text.
         return replace(ended, message=Answer(text=extract_speech(ended.message.text)))
 
     async def _judge_round(
@@ -234,16 +241,16 @@ class PersonaImprover:
         rewrite: StructuredResult[RewriteAnswer],
         answer: TurnEnded,
     ) -> Evaluation:
-        words = answer.message.text
-        told = await self._judge.judge_assertions(
-            case.caller, case.evaluated_answer, words, evaluation.assertions, evaluation.judge
+        text = answer.message.text
+        judgement = await self._judge.judge_assertions(
+            case.caller, case.evaluated_answer, text, evaluation.assertions, evaluation.judge
         )
         new = ImprovementRound(
             description=rewrite.unwrap().description,
             change=rewrite.unwrap().change,
-            answer=words,
-            verdicts=sort_verdicts(told.unwrap()),
-            cost=sum_costs((rewrite.cost, answer.cost, told.cost)),
+            answer=text,
+            verdicts=sort_verdicts(judgement.unwrap()),
+            cost=sum_costs((rewrite.cost, answer.cost, judgement.cost)),
             created_at=time.time(),
         )
         return await retry_while_unavailable(

@@ -1,4 +1,4 @@
-"""Trials: a judge says of every assertion whether an answer passes it, and why."""
+"""LLM judge: evaluates whether an answer passes the user's assertions."""
 
 import asyncio
 import time
@@ -25,18 +25,16 @@ from moot.types.primitives import new_id
 
 
 class EvaluationResult(Struct, frozen=True, kw_only=True):
-    """A trial as it was first judged, and what that took; `cost` is None where nobody knows."""
+    """A new evaluation, and the cost of its model request."""
 
     trial: Evaluation
     usage: Usage
-    cost: float | None
+    cost: float | None  # US dollars; None if the price is unknown
 
 
 class EvaluatedAnswer(Struct, frozen=True, kw_only=True):
-    """An answer, and the question that it answers; that is empty where the table went on by itself."""
-
     message: Message
-    question: str
+    question: str  # empty if the run had no user message
 
 
 class Judge:
@@ -50,34 +48,35 @@ class Judge:
     async def evaluate_answer(
         self, caller: Caller, message: str, assertions: tuple[str, ...], judge_model: str | None = None
     ) -> EvaluationResult:
-        """Let an answer be judged by what somebody asserts of it: by the judge named, the clerk, or its own model."""
-        answered = await self.find_answer(caller.tenant, message)
-        discussion = await self._discussions.get_discussion(caller.tenant, answered.message.discussion)
-        model = judge_model or discussion.clerk or answered.message.model
+        """Evaluate an answer and store the result.
+
+        The default judge is the task model of the discussion, or else the model of the answer.
+        """
+        answer = await self.find_answer(caller.tenant, message)
+        discussion = await self._discussions.get_discussion(caller.tenant, answer.message.discussion)
+        model = judge_model or discussion.clerk or answer.message.model
         if model is None:
-            raise Conflict("judge: it is not known which model gave this answer: name a judge.")
-        told = await self.judge_assertions(caller, answered, answered.message.content, assertions, model)
-        trial = Evaluation(
+            raise Conflict("judge: the model of this answer is unknown. Name a judge.")
+        judgement = await self.judge_assertions(caller, answer, answer.message.content, assertions, model)
+        evaluation = Evaluation(
             id=new_id("trial"),
-            message=answered.message.id,
+            message=answer.message.id,
             judge=model,
             assertions=assertions,
-            verdicts=sort_verdicts(told.unwrap()),
+            verdicts=sort_verdicts(judgement.unwrap()),
             rounds=(),
             acceptance=None,
             created_at=time.time(),
             accepted_at=None,
         )
-        await self._evaluations.add_evaluation(caller.tenant, trial)
-        return EvaluationResult(trial=trial, usage=told.usage, cost=told.cost)
+        await self._evaluations.add_evaluation(caller.tenant, evaluation)
+        return EvaluationResult(trial=evaluation, usage=judgement.usage, cost=judgement.cost)
 
     async def find_answer(self, tenant: str, message: str) -> EvaluatedAnswer:
-        """Find an answer and its question, or say that it is none."""
+        """Raises Conflict if the message is not an answer of a participant, or is empty."""
         found = await self._discussions.find_message(tenant, message)
         if found.participant is None or not found.content.strip():
-            raise Conflict(
-                "This is no answer of a participant: choose a message in which one says something."
-            )
+            raise Conflict("This message is not an answer of a participant. Choose one that is.")
         return EvaluatedAnswer(message=found, question=await self._find_question(tenant, found))
 
     async def judge_assertions(
@@ -88,24 +87,22 @@ class Judge:
         assertions: Sequence[str],
         judge_model: str,
     ) -> StructuredResult[Judgement]:
-        """Let a judge decide on each assertion; exactly one verdict on each, or it is asked again."""
+        """Return one verdict per assertion. A judgement with missing or extra verdicts is retried."""
         chain = await self._resolve_model(caller.tenant, judge_model)
-        asking = judge_request(
+        request = judge_request(
             evaluated_answer.question, answer, assertions, await asyncio.to_thread(max_prompt_chars, chain)
         )
-        payer = Payer(
-            tenant=caller.tenant, account=caller.account, discussion=evaluated_answer.message.discussion
-        )
+        payer = Payer(tenant=caller.tenant, account=caller.account, discussion=evaluated_answer.message.discussion)
         async with self._model_tasks.within_budget(caller.account):
             return await self._model_tasks.run_structured_task(
-                payer, "assertion", chain, asking, Judgement, require_one_verdict_each(len(assertions))
+                payer, "assertion", chain, request, Judgement, require_one_verdict_each(len(assertions))
             )
 
     async def _find_question(self, tenant: str, answer: Message) -> str:
         if answer.run is None:
             return ""
-        asked = (await self._runs.get_run(tenant, answer.run)).message
+        question = (await self._runs.get_run(tenant, answer.run)).message
         try:
-            return (await self._discussions.find_message(tenant, asked)).content if asked else ""
+            return (await self._discussions.find_message(tenant, question)).content if question else ""
         except NotFound:
             return ""

@@ -1,4 +1,4 @@
-"""Accounts and what proves them: passwords, sessions and API tokens. Of a secret only its hash is stored."""
+"""Accounts with passwords, sessions and API tokens. Only hashes of secrets are stored."""
 
 import secrets
 import time
@@ -33,9 +33,9 @@ from moot.types.errors import Conflict, Forbidden, NotFound
 from moot.types.primitives import new_id
 
 SESSION_SECONDS = 30 * 24 * 3600
-TOKEN_PREFIX = "moot_"  # noqa: S105 - how a token begins, so that it is known when it is found somewhere
+TOKEN_PREFIX = "moot_"  # noqa: S105 - a prefix, so that a leaked token is recognized
 MAX_API_TOKENS = 100
-CREDENTIALS_PER_QUERY = 10_000  # a statement has room for 32,766 values on either database
+CREDENTIALS_PER_QUERY = 10_000  # both databases accept 32,766 parameters per query
 
 ACCOUNT_COLUMNS = [account.c[name] for name in Account.__struct_fields__]
 TOKEN_COLUMNS = [token.c[name] for name in Token.__struct_fields__]
@@ -47,7 +47,10 @@ class Accounts:
         self._passwords = Passwords()
 
     async def create_account(self, name: str, password: str, tenant: str | None = None) -> Account:
-        """Add an account to the tenant that is named, by id or by name, or else to a new one of its own."""
+        """Create an account in `tenant`, given by id or name; None creates a tenant.
+
+        Raises Conflict if the name is in use, NotFound if there is no such tenant.
+        """
         check_account_name(name)
         check_password(password)
         if name == LOCAL_ACCOUNT:
@@ -55,12 +58,8 @@ class Accounts:
         hashed = await self._passwords.hash_password(password)
         try:
             async with self._database.write() as connection:
-                home = (
-                    await _find_tenant(connection, tenant)
-                    if tenant
-                    else await _insert_tenant(connection, name)
-                )
-                new = Account(id=new_id("account"), tenant=home, name=name, created_at=time.time())
+                tenant_id = await _find_tenant(connection, tenant) if tenant else await _insert_tenant(connection, name)
+                new = Account(id=new_id("account"), tenant=tenant_id, name=name, created_at=time.time())
                 values = msgspec.structs.asdict(new)
                 await connection.execute(insert(account).values(**values, password=hashed))
         except IntegrityError:
@@ -73,15 +72,13 @@ class Accounts:
             return [Account(**row) for row in rows.mappings()]
 
     async def has_no_logins(self) -> bool:
-        """Tell whether no account has a password: the user of this machine has none."""
+        """Return whether no account has a password. The local account never has one."""
         async with self._database.read() as connection:
-            found = await connection.execute(
-                select(account.c.id).where(account.c.password.is_not(None)).limit(1)
-            )
+            found = await connection.execute(select(account.c.id).where(account.c.password.is_not(None)).limit(1))
             return found.first() is None
 
     async def set_password(self, name: str, password: str) -> None:
-        """Change a password, and end every session and token that was made with the old one."""
+        """Change a password, and delete all sessions and tokens of the account. Raises NotFound."""
         check_password(password)
         hashed = await self._passwords.hash_password(password)
         query = update(account).where(account.c.name == name).values(password=hashed).returning(account.c.id)
@@ -93,7 +90,7 @@ class Accounts:
             await connection.execute(delete(token).where(token.c.account == changed))
 
     async def delete_account(self, name: str) -> Account:
-        """Remove an account with its sessions and tokens; what its tenant has is kept."""
+        """Delete an account with its sessions and tokens. The data of its tenant stays. Raises NotFound."""
         query = delete(account).where(account.c.name == name).returning(*ACCOUNT_COLUMNS)
         async with self._database.write() as connection:
             row = (await connection.execute(query)).mappings().first()
@@ -102,17 +99,15 @@ class Accounts:
         return Account(**row)
 
     async def login(self, name: str, password: str) -> tuple[str, Caller]:
-        """Begin a session and return its secret, which is not known here afterwards."""
+        """Create a session and return its secret, of which only the hash is stored. Raises Forbidden."""
         query = select(*ACCOUNT_COLUMNS, account.c.password).where(account.c.name == name)
         async with self._database.read() as connection:
             found = (await connection.execute(query)).first() if name.isprintable() else None
-        if (
-            not await self._passwords.verify_password(found.password if found else None, password)
-            or found is None
-        ):
+        if not await self._passwords.verify_password(found.password if found else None, password) or found is None:
             raise _wrong_credentials()
         secret = secrets.token_urlsafe(32)
         async with self._database.write() as connection:
+            # The password may have changed since the check, which takes long.
             if not await lock_account(connection, found.id, account.c.password == found.password):
                 raise _wrong_credentials()
             await _insert_session(connection, found.id, hash_secret(secret))
@@ -123,28 +118,25 @@ class Accounts:
             await connection.execute(delete(session).where(session.c.hash == caller.credential))
 
     async def caller_of_session(self, secret: str) -> Caller | None:
-        return await self._find_caller(
-            "session", hash_secret(secret), session_owner_query(hash_secret(secret))
-        )
+        return await self._find_caller("session", hash_secret(secret), session_owner_query(hash_secret(secret)))
 
     async def caller_of_token(self, secret: str) -> Caller | None:
         return await self._find_caller("token", hash_secret(secret), token_owner_query(hash_secret(secret)))
 
     async def create_token(self, caller: Caller, name: str) -> tuple[str, Token]:
-        """Make a token and return its secret too, which is not known here afterwards."""
+        """Return the secret, of which only the hash is stored, and the token.
+
+        Raises Forbidden if the caller was logged out meanwhile, Conflict if there are too many tokens.
+        """
         secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
         new = Token(id=new_id("token"), name=name, created_at=time.time())
         values = {**msgspec.structs.asdict(new), "account": caller.account, "hash": hash_secret(secret)}
         mine = select(func.count()).where(token.c.account == caller.account)
         async with self._database.write() as connection:
-            if not await lock_account(connection, caller.account) or not await is_credential_valid(
-                connection, caller
-            ):
+            if not await lock_account(connection, caller.account) or not await is_credential_valid(connection, caller):
                 raise Forbidden("These credentials are no longer valid: log in again.", login_required=True)
             if (await connection.execute(mine)).scalar_one() >= MAX_API_TOKENS:
-                raise Conflict(
-                    f"An account has at most {MAX_API_TOKENS} tokens: delete one that is not used."
-                )
+                raise Conflict(f"An account has at most {MAX_API_TOKENS} tokens: delete one that is not used.")
             await connection.execute(insert(token).values(**values))
         return secret, new
 
@@ -161,29 +153,30 @@ class Accounts:
             raise NotFound(f"There is no token {id!r}.")
 
     async def valid_credentials(self, credentials: set[str]) -> set[str]:
-        """Return those credentials of callers that would be accepted now."""
-        asked = list(credentials)
+        """Return the credential hashes that are still valid."""
+        hashes = list(credentials)
         found: set[str] = set()
         async with self._database.read() as connection:
-            for start in range(0, len(asked), CREDENTIALS_PER_QUERY):
-                some = asked[start : start + CREDENTIALS_PER_QUERY]
-                found.update((await connection.execute(valid_hashes_query(some))).scalars())
+            for start in range(0, len(hashes), CREDENTIALS_PER_QUERY):
+                batch = hashes[start : start + CREDENTIALS_PER_QUERY]
+                found.update((await connection.execute(valid_hashes_query(batch))).scalars())
         return found
 
     async def ensure_local_account(self) -> Caller:
-        """Return the one user of this machine, who needs no password here and has none elsewhere."""
+        """Return the local user, and create its account if needed.
+
+        The account has no password, so a client of another machine cannot log in with it.
+        """
         add = self._database.insert_into
         now = time.time()
-        people = {"id": LOCAL_ACCOUNT, "tenant": LOCAL_ACCOUNT, "name": LOCAL_ACCOUNT, "created_at": now}
+        values = {"id": LOCAL_ACCOUNT, "tenant": LOCAL_ACCOUNT, "name": LOCAL_ACCOUNT, "created_at": now}
         async with self._database.write() as connection:
-            home = add(tenant).values(id=LOCAL_ACCOUNT, name=LOCAL_ACCOUNT, created_at=now)
-            await connection.execute(home.on_conflict_do_nothing())
-            await connection.execute(add(account).values(**people).on_conflict_do_nothing())
+            new_tenant = add(tenant).values(id=LOCAL_ACCOUNT, name=LOCAL_ACCOUNT, created_at=now)
+            await connection.execute(new_tenant.on_conflict_do_nothing())
+            await connection.execute(add(account).values(**values).on_conflict_do_nothing())
         return _make_caller(LOCAL_ACCOUNT, LOCAL_ACCOUNT, LOCAL_ACCOUNT, "local")
 
-    async def _find_caller(
-        self, kind: CredentialKind, hash: str, owner: Select[str, str, str]
-    ) -> Caller | None:
+    async def _find_caller(self, kind: CredentialKind, hash: str, owner: Select[str, str, str]) -> Caller | None:
         async with self._database.read() as connection:
             row = (await connection.execute(owner)).first()
         return _make_caller(*row, kind, hash) if row else None
@@ -195,8 +188,8 @@ def _make_caller(id: str, tenant: str, name: str, kind: CredentialKind, hash: st
 
 async def _insert_session(connection: AsyncConnection, id: str, hash: str) -> None:
     now = time.time()
-    over = delete(session).where(session.c.account == id, session.c.expires_at <= now)
-    await connection.execute(over)
+    expired = delete(session).where(session.c.account == id, session.c.expires_at <= now)
+    await connection.execute(expired)
     until = now + SESSION_SECONDS
     await connection.execute(insert(session).values(hash=hash, account=id, created_at=now, expires_at=until))
 
@@ -211,9 +204,7 @@ async def _find_tenant(connection: AsyncConnection, id_or_name: str) -> str:
     if not found:
         raise NotFound(f"There is no tenant {id_or_name!r}; `moot user list` shows them.")
     if len(found) > 1 and id_or_name not in found:
-        raise Conflict(
-            f"Several tenants are called {id_or_name!r}: name one by its id, as `moot user list` shows it."
-        )
+        raise Conflict(f"Several tenants are called {id_or_name!r}: name one by its id, as `moot user list` shows it.")
     return id_or_name if id_or_name in found else found[0]
 
 

@@ -1,4 +1,4 @@
-"""Hashes passwords with argon2, and finds credentials by their hash."""
+"""Password hashes with argon2, and queries for credentials by their hash."""
 
 import asyncio
 import hashlib
@@ -17,7 +17,7 @@ from moot.types.accounts import Caller
 
 
 def hash_secret(secret: str) -> str:
-    """Return what is stored of a secret. It is long and random, so that a plain hash is enough."""
+    """Hash the secret of a session or token. It is long and random, so plain SHA-256 is enough."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -35,34 +35,32 @@ def _owner_query(table: Table, hash: str) -> Select[str, str, str]:
 
 
 def valid_hashes_query(hashes: Collection[str]) -> CompoundSelect[str]:
-    """Select those of the hashes that would be accepted now."""
+    """Return a query for the hashes of existing tokens and of sessions that have not expired."""
     sessions = select(session.c.hash).where(session.c.hash.in_(hashes), session.c.expires_at > time.time())
     return union_all(sessions, select(token.c.hash).where(token.c.hash.in_(hashes)))
 
 
 async def lock_account(connection: AsyncConnection, id: str, *conditions: ColumnElement[bool]) -> bool:
-    """Keep an account as it is until the transaction ends; tell whether it is there, and as it should be.
+    """Lock an account until the transaction ends. Return whether it exists and meets the conditions.
 
-    A credential that is made while another is being taken away waits here, and then is not made.
+    A concurrent password change deletes all credentials. The creation of a new one waits here, and then fails.
     """
     query = select(account.c.id).where(account.c.id == id, *conditions).with_for_update(read=True)
     return (await connection.execute(query)).first() is not None
 
 
 async def is_credential_valid(connection: AsyncConnection, caller: Caller) -> bool:
-    """Tell whether a caller's credential is still accepted; whoever sits at this machine needs none."""
+    """Return True for the local user, who needs no credential."""
     if caller.kind == "local":
         return True
     return (await connection.execute(valid_hashes_query([caller.credential]))).first() is not None
 
 
 HASHER = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
-MAX_CONCURRENT_HASHES = 2  # each takes 64 MiB
+MAX_CONCURRENT_HASHES = 2  # each needs 64 MiB
 
-# Checked for names that nobody has, so that they take as long as the others.
-DUMMY_HASH = (
-    "$argon2id$v=19$m=65536,t=3,p=4$vLS2rDosSrwST/+ct6xFBg$GuYuKKgeJkoTczdafdReX0tOl/BQyBA4o4eMU0MdJW0"
-)
+# Verified for unknown names, so that the response time does not show which names exist.
+DUMMY_HASH = "$argon2id$v=19$m=65536,t=3,p=4$vLS2rDosSrwST/+ct6xFBg$GuYuKKgeJkoTczdafdReX0tOl/BQyBA4o4eMU0MdJW0"
 
 
 class Passwords:
@@ -74,7 +72,7 @@ class Passwords:
             return await asyncio.to_thread(partial(HASHER.hash, password))
 
     async def verify_password(self, hash: str | None, password: str) -> bool:
-        """Tell whether a password is the one of a hash; without a hash it never is, after the same work."""
+        """Without a hash, return False after the same amount of work."""
         async with self._hash_semaphore:
             right = await asyncio.to_thread(_verify_hash, hash or DUMMY_HASH, password)
         return right and hash is not None

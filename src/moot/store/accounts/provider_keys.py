@@ -1,4 +1,4 @@
-"""Tenants' own provider keys, sealed: each can only be opened for the tenant, provider and origin it was stored for."""
+"""Encrypted provider keys of tenants. A key decrypts only for its tenant, provider and origin."""
 
 import asyncio
 import time
@@ -20,7 +20,7 @@ class ProviderKeys:
         self._pending_reads: dict[tuple[str, str, str], asyncio.Task[str | None]] = {}
 
     async def store_key(self, tenant: str, provider: str, origin: str, secret: str) -> None:
-        """Store a key in place of the one that was there."""
+        """Insert or replace the key."""
         key = {
             "origin": origin,
             "sealed": self._encryptor.encrypt(secret, tenant, provider, origin),
@@ -28,9 +28,7 @@ class ProviderKeys:
         }
         query = self._database.insert_into(provider_key).values(tenant=tenant, provider=provider, **key)
         async with self._database.write() as connection:
-            await connection.execute(
-                query.on_conflict_do_update(index_elements=["tenant", "provider"], set_=key)
-            )
+            await connection.execute(query.on_conflict_do_update(index_elements=["tenant", "provider"], set_=key))
 
     async def delete_key(self, tenant: str, provider: str) -> None:
         mine = (provider_key.c.tenant == tenant, provider_key.c.provider == provider)
@@ -41,24 +39,22 @@ class ProviderKeys:
             raise NotFound(f"No key is stored for {provider!r}.")
 
     async def list_keys(self, tenant: str) -> Mapping[str, StoredKey]:
-        """Return what may be shown of a tenant's keys, by provider."""
+        """Return origin and creation time by provider, without the secrets."""
         query = select(provider_key.c.provider, provider_key.c.origin, provider_key.c.created_at)
         async with self._database.read() as connection:
             rows = (await connection.execute(query.where(provider_key.c.tenant == tenant))).all()
         return {row.provider: StoredKey(origin=row.origin, created_at=row.created_at) for row in rows}
 
     async def secret(self, tenant: str, provider: str, origin: str) -> str | None:
-        """Open a tenant's key for where it is to be sent; None if there is none, or it was stored for elsewhere.
+        """Return the decrypted key, or None if there is none for this origin.
 
-        Those who ask at the same time, as a whole table does, share one look at the database.
+        Concurrent callers, such as the participants of one run, share one query. Raises MissingKey if decryption fails.
         """
         key = (tenant, provider, origin)
-        if (reading := self._pending_reads.get(key)) is None:
-            reading = self._pending_reads[key] = asyncio.get_running_loop().create_task(
-                self._read_secret(*key)
-            )
-            reading.add_done_callback(lambda _: self._pending_reads.pop(key))
-        return await asyncio.shield(reading)
+        if (task := self._pending_reads.get(key)) is None:
+            task = self._pending_reads[key] = asyncio.get_running_loop().create_task(self._read_secret(*key))
+            task.add_done_callback(lambda _: self._pending_reads.pop(key))
+        return await asyncio.shield(task)  # a cancelled caller must not cancel the query of the others
 
     async def _read_secret(self, tenant: str, provider: str, origin: str) -> str | None:
         query = select(provider_key.c.sealed).where(
@@ -70,8 +66,8 @@ class ProviderKeys:
             sealed = (await connection.execute(query)).scalar()
         if sealed is None:
             return None
-        if (opened := self._encryptor.decrypt(sealed, tenant, provider, origin)) is None:
+        if (secret := self._encryptor.decrypt(sealed, tenant, provider, origin)) is None:
             raise MissingKey(
                 f"The key stored for {provider} cannot be read: store it again with PUT /api/keys/{provider}."
             )
-        return opened
+        return secret

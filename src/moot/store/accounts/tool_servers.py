@@ -1,4 +1,4 @@
-"""Servers of tools that tenants have named: an address, and headers that are sealed for it and never shown."""
+"""Tool servers of tenants: URL and encrypted headers, which are never shown."""
 
 import time
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ from moot.store.encryption import Encryptor
 from moot.store.schema import tool_server
 from moot.types.errors import Conflict, MissingKey, NotFound
 
-MAX_SERVERS = 50  # of a tenant
+MAX_SERVERS = 50  # per tenant
 
 
 class StoredToolServer(Struct, frozen=True, kw_only=True):
-    """What may be shown of a server."""
+    """A server as the API returns it, without the headers."""
 
     name: str
     url: str
@@ -29,26 +29,22 @@ class ToolServers:
         self._encryptor = encryptor
 
     async def store_server(self, tenant: str, name: str, url: str, headers: dict[str, str]) -> None:
-        """Store a server in place of the one of that name."""
-        sealed = self._encryptor.encrypt(
-            msgspec.json.encode(headers).decode(), tenant, "tool server", name, url
-        )
+        """Insert or replace the server. Raises Conflict if there are MAX_SERVERS others."""
+        sealed = self._encryptor.encrypt(msgspec.json.encode(headers).decode(), tenant, "tool server", name, url)
         values = {"url": url, "sealed": sealed, "created_at": time.time()}
         query = self._database.insert_into(tool_server).values(tenant=tenant, name=name, **values)
         others = select(func.count()).where(tool_server.c.tenant == tenant, tool_server.c.name != name)
         async with self._database.write() as connection:
             if (await connection.execute(others)).scalar_one() >= MAX_SERVERS:
                 raise Conflict(f"There are {MAX_SERVERS} tool servers already: delete one first.")
-            await connection.execute(
-                query.on_conflict_do_update(index_elements=["tenant", "name"], set_=values)
-            )
+            await connection.execute(query.on_conflict_do_update(index_elements=["tenant", "name"], set_=values))
 
     async def delete_server(self, tenant: str, name: str) -> None:
         query = delete(tool_server).where(*_server_conditions(tenant, name)).returning(tool_server.c.name)
         async with self._database.write() as connection:
             gone = (await connection.execute(query)).first() if name.isprintable() else None
         if gone is None:
-            raise NotFound(f"There is no tool server {name!r} of your own.")
+            raise NotFound(f"You have no tool server {name!r}.")
 
     async def list_servers(self, tenant: str) -> Sequence[StoredToolServer]:
         columns = (tool_server.c.name, tool_server.c.url, tool_server.c.created_at)
@@ -57,7 +53,7 @@ class ToolServers:
             return [StoredToolServer(**row) for row in (await connection.execute(query)).mappings()]
 
     async def load_server(self, tenant: str, name: str) -> tuple[str, dict[str, str]] | None:
-        """Return the address and the headers of a server; None if there is none."""
+        """Return URL and headers, or None if there is no such server. Raises MissingKey if decryption fails."""
         query = select(tool_server.c.url, tool_server.c.sealed).where(*_server_conditions(tenant, name))
         async with self._database.read() as connection:
             row = (await connection.execute(query)).first()

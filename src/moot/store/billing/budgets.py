@@ -1,6 +1,6 @@
-"""Budgets: what an account may spend in a week, which begins on Monday at 00:00 UTC.
+"""Weekly budgets of accounts. A week starts on Monday at 00:00 UTC.
 
-What a live run may still cost is reserved, and derived from the run itself: when it is over, what it really cost counts.
+A live run reserves its estimated cost in its own row. When it ends, the reservation no longer counts, but its charges do.
 """
 
 import time
@@ -19,11 +19,11 @@ from moot.types.discussions import LIVE_STATUSES
 from moot.types.errors import Conflict, NotFound, OverBudget
 
 WEEK_SECONDS = 7 * 24 * 3600.0
-TOLERANCE_USD = 1e-9  # dollars: sums of fractions are not exact
+TOLERANCE_USD = 1e-9  # sums of floats are not exact
 
 
 class Budgets:
-    """`standard` is the budget of accounts that have none of their own; None is no limit."""
+    """`default_usd` is the limit of accounts without their own; None means no limit."""
 
     def __init__(
         self, database: Database, default_usd: float | None = None, clock: Callable[[], float] = time.time
@@ -37,14 +37,14 @@ class Budgets:
             return await self._load_limit(connection, account_id)
 
     async def set_limit(self, name: str, limit_usd: float | None) -> None:
-        """Give an account a budget of its own, or take it away."""
+        """Set the limit of the account with this name. None restores the default. Raises NotFound."""
         query = update(account).where(account.c.name == name).values(budget=limit_usd)
         async with self._database.write() as connection:
             if not (await connection.execute(query)).rowcount:
                 raise NotFound(f"There is no account called {name!r}.")
 
     async def account_limits(self) -> dict[str, float]:
-        """Tell the budgets of the accounts that have one of their own, by id."""
+        """Return limits by account id. The result omits accounts with the default limit."""
         query = select(account.c.id, account.c.budget).where(account.c.budget.is_not(None))
         async with self._database.read() as connection:
             return {row.id: row.budget for row in await connection.execute(query)}
@@ -54,22 +54,21 @@ class Budgets:
             return await self._load_budget(connection, account_id)
 
     async def reject_if_spent(self, account_id: str) -> None:
-        """Refuse what costs something, and nobody knows how much, when nothing is left."""
+        """Raise OverBudget if nothing is left. For requests whose cost is not known in advance."""
         now = await self.current_budget(account_id)
         if now.left is not None and now.left <= 0:
-            raise OverBudget(
-                f"This week's budget of {format_usd(now.budget or 0.0)} is spent. {_budget_hint(now)}"
-            )
+            raise OverBudget(f"This week's budget of {format_usd(now.budget or 0.0)} is spent. {_budget_hint(now)}")
 
     async def reserve_cost(
         self, connection: AsyncConnection, account_id: str, run_id: str, estimate_usd: float
     ) -> None:
-        """Reserve what a run may still cost, or refuse it; nobody else reserves meanwhile.
+        """Reserve the estimated cost of a run. Raises OverBudget if too little is left.
 
-        Of one of which something is tried again, it comes to what was reserved, or has been spent, already.
+        On a retry, the estimate is added to the old reservation or to the charges of the run, if these are higher.
         """
-        held = select(account.c.id).where(account.c.id == account_id).with_for_update(key_share=True)
-        await connection.execute(held)
+        # The lock serializes reservations of one account, so that two runs cannot reserve the same dollars.
+        locked = select(account.c.id).where(account.c.id == account_id).with_for_update(key_share=True)
+        await connection.execute(locked)
         now = await self._load_budget(connection, account_id)
         if now.left is not None and estimate_usd > (now.left + TOLERANCE_USD if now.left else 0):
             raise OverBudget(
@@ -79,22 +78,22 @@ class Budgets:
         paid = _sum_paid(charge.c.run == run_id, charge.c.created_at >= (now.reup_at or now.week_begins))
         paid = paid.scalar_subquery()
         reserved = estimate_usd + case((run.c.reserved > paid, run.c.reserved), else_=paid)
-        kept = update(run).where(run.c.id == run_id).values(account=account_id, reserved=reserved)
-        await connection.execute(kept)
+        reservation = update(run).where(run.c.id == run_id).values(account=account_id, reserved=reserved)
+        await connection.execute(reservation)
 
     async def reset_week(self, account_id: str) -> Budget:
-        """Begin a week anew, which is done once in it."""
+        """Reset the budget of this week. Raises Conflict if that was done before in the same week."""
         now = self._clock()
-        begun = insert(reup).values(account=account_id, week=week_start(now), created_at=now)
+        new_reset = insert(reup).values(account=account_id, week=week_start(now), created_at=now)
         try:
             async with self._database.write() as connection:
                 if await self._load_limit(connection, account_id) is None:
-                    raise Conflict("This account has no budget: there is nothing to begin anew.")
-                await connection.execute(begun)
+                    raise Conflict("This account has no budget. There is nothing to reset.")
+                await connection.execute(new_reset)
                 return await self._load_budget(connection, account_id)
         except IntegrityError:
             ends = _format_time(week_start(now) + WEEK_SECONDS)
-            raise Conflict(f"This week was begun anew already; the next one begins on {ends}.") from None
+            raise Conflict(f"The budget of this week was reset already; the next week begins on {ends}.") from None
 
     async def _load_limit(self, connection: AsyncConnection, account_id: str) -> float | None:
         own = await connection.execute(select(account.c.budget).where(account.c.id == account_id))
@@ -103,14 +102,14 @@ class Budgets:
 
     async def _load_budget(self, connection: AsyncConnection, account_id: str) -> Budget:
         begins = week_start(self._clock())
-        anew = select(reup.c.created_at).where(reup.c.account == account_id, reup.c.week == begins)
-        reup_at: float | None = (await connection.execute(anew)).scalar()
+        reset = select(reup.c.created_at).where(reup.c.account == account_id, reup.c.week == begins)
+        reup_at: float | None = (await connection.execute(reset)).scalar()
         week = (charge.c.created_at >= (reup_at or begins), charge.c.created_at < begins + WEEK_SECONDS)
         budget = await self._load_limit(connection, account_id)
         sums = select(
             _sum_paid(charge.c.account == account_id, *week).scalar_subquery(),
             _sum_reserved(account_id, *week).scalar_subquery(),
-        )  # at once: a run that ends meanwhile must be in one of them
+        )  # one query: a run that ends in between must be in one of the two sums
         spent, reserved = (await connection.execute(sums)).one()
         return Budget(
             budget=budget,
@@ -124,7 +123,7 @@ class Budgets:
 
 
 def week_start(moment: float) -> float:
-    """Return when the week of a moment began."""
+    """Return the Monday, 00:00 UTC, at or before a time; both in seconds since 1970."""
     day = datetime.fromtimestamp(moment, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return (day - timedelta(days=day.weekday())).timestamp()
 
@@ -134,7 +133,7 @@ def _sum_paid(*conditions: ColumnElement[bool]) -> Any:
 
 
 def _sum_reserved(account_id: str, *week: ColumnElement[bool]) -> Any:
-    """Sum up what live runs may still cost; what they have cost already is among what was spent."""
+    """Sum the remaining reservations of live runs. Their charges so far count as spent."""
     paid = _sum_paid(charge.c.run == run.c.id, *week).correlate(run).scalar_subquery()
     rest = case((run.c.reserved > paid, run.c.reserved - paid), else_=0.0)
     live = (run.c.account == account_id, run.c.status.in_(LIVE_STATUSES))
@@ -144,9 +143,7 @@ def _sum_reserved(account_id: str, *week: ColumnElement[bool]) -> Any:
 def _budget_hint(now: Budget) -> str:
     ends = _format_time(now.week_ends)
     if now.reup_at is None:
-        return (
-            f"The next week begins on {ends}; until then, POST /api/budget/re-up begins this one anew, once."
-        )
+        return f"The next week begins on {ends}. Until then, POST /api/budget/re-up resets the budget once."
     return f"The next week begins on {ends}."
 
 

@@ -1,4 +1,4 @@
-"""What was paid: a row for every charge, which outlives what it was paid for."""
+"""Charges for model calls. They stay when the discussion is deleted."""
 
 import time
 from collections.abc import Sequence
@@ -12,21 +12,19 @@ from moot.types.billing import Charge, Payer
 from moot.types.chunks import Usage
 
 
-async def add_charges(
-    database: Database, connection: AsyncConnection, payer: Payer, charges: Sequence[Charge]
-) -> None:
-    """Write down what was paid; what is there already is not paid twice.
+async def add_charges(database: Database, connection: AsyncConnection, payer: Payer, charges: Sequence[Charge]) -> None:
+    """Insert charges. Idempotent by charge id, because a batch may be written twice.
 
-    What used nothing and cost nothing is no charge: nobody was asked, or whoever was asked refused.
+    A charge without usage and cost is ignored: no model was called, or the provider rejected the request.
     """
     now = time.time()
-    paid = [one for one in charges if one.usage != Usage() or one.cost]
-    rows = [{**asdict(payer), **asdict(one), "created_at": now} for one in paid]
+    billable = [one for one in charges if one.usage != Usage() or one.cost]
+    rows = [{**asdict(payer), **asdict(one), "created_at": now} for one in billable]
     if rows:
         await connection.execute(database.insert_into(charge).on_conflict_do_nothing(), rows)
 
 
 async def record_charges(database: Database, payer: Payer, *charges: Charge) -> None:
-    """Write down what was paid outside of a run, by itself."""
+    """Store charges of calls outside a run, in their own transaction."""
     async with database.write() as connection:
         await add_charges(database, connection, payer, charges)

@@ -1,4 +1,4 @@
-"""How many characters a token of a model has, by what providers counted: all turns together, newer ones more."""
+"""Characters per token of each model, from counts that providers report. Newer counts have more weight."""
 
 from collections.abc import Collection, Mapping
 
@@ -9,15 +9,13 @@ from moot.store.database import Database
 from moot.store.schema import token_rate
 from moot.types.model_info import CHARACTERS_PER_TOKEN, TokenCount
 
-PRIOR_TOKENS = 500  # tokens that the first guess counts for, so that a few short answers do not turn it over
-DECAY_TOKENS = 500_000  # tokens after which the past counts half
+PRIOR_TOKENS = 500  # weight of the default rate, so that a few short answers change little
+DECAY_TOKENS = 500_000  # from this count on, each update halves the old value
 
 
 class TokenRate(Struct, frozen=True, kw_only=True):
-    """`tokens` is how many counted ones it rests on; what is older counts less."""
-
     characters_per_token: float
-    tokens: int
+    tokens: int  # number of counted tokens, with less weight for old ones
 
 
 class TokenRates:
@@ -25,13 +23,11 @@ class TokenRates:
         self._database = database
 
     async def add_counts(self, counts: Mapping[str, TokenCount]) -> None:
-        """Add what was counted, by model; models go in their order, so that nobody waits for each other."""
+        """Add counts by model. Rows are updated in sorted order, so that two transactions cannot deadlock."""
         if not counts:
             return
         new = self._database.insert_into(token_rate)
-        columns = {
-            name: _decay_count(token_rate.c[name]) + new.excluded[name] for name in ("characters", "tokens")
-        }
+        columns = {name: _decay_count(token_rate.c[name]) + new.excluded[name] for name in ("characters", "tokens")}
         add = new.on_conflict_do_update(index_elements=[token_rate.c.model], set_=columns)
         async with self._database.write() as connection:
             for model, one in sorted(counts.items()):
@@ -39,17 +35,14 @@ class TokenRates:
                 await connection.execute(add, values)
 
     async def rates_by_model(self, models: Collection[str]) -> dict[str, TokenRate]:
-        """Return the rates of those models of which something was counted."""
+        """Return rates by model. The result omits models without counts."""
         query = select(token_rate).where(token_rate.c.model.in_(models))
         async with self._database.read() as connection:
-            return {
-                row.model: _estimate_rate(row.characters, row.tokens)
-                for row in await connection.execute(query)
-            }
+            return {row.model: _estimate_rate(row.characters, row.tokens) for row in await connection.execute(query)}
 
 
 def _decay_count(column: ColumnElement[int]) -> ColumnElement[int]:
-    """Let the past count half once there is enough of it: models, and what they are asked, change."""
+    """Halve a large old count, because models and prompts change."""
     return case((token_rate.c.tokens >= DECAY_TOKENS, column // 2), else_=column)
 
 

@@ -1,4 +1,4 @@
-"""Bills: what was charged, summed up: for a run, or for an account by day, model, discussion or purpose."""
+"""Usage reports: sums of charges of a run, or of an account by day, model, discussion or purpose."""
 
 from typing import Any, Literal
 
@@ -18,10 +18,10 @@ GroupBy = Literal["day", "model", "discussion", "purpose"]
 
 
 class AccountUsage(Struct, frozen=True, kw_only=True):
-    """All that was spent, and what it was spent on: days in their order, everything else the dearest first."""
+    """Spending of an account, in total and by group."""
 
     total: Spending
-    rows: tuple[SpendingItem, ...]
+    rows: tuple[SpendingItem, ...]  # days in order, other groups by descending cost; MAX_ROWS at most
 
 
 class UsageReports:
@@ -32,10 +32,8 @@ class UsageReports:
         async with self._database.read() as connection:
             return await self._sum_charges(connection, charge.c.run == run)
 
-    async def account_usage(
-        self, account: str, since: float, until: float, group_by: GroupBy
-    ) -> AccountUsage:
-        """Sum up what an account spent from a moment on and before another."""
+    async def account_usage(self, account: str, since: float, until: float, group_by: GroupBy) -> AccountUsage:
+        """Sum the charges from `since` until before `until`, in seconds since 1970."""
         mine = (charge.c.account == account, charge.c.created_at >= since, charge.c.created_at < until)
         key, title = (
             self._group_key(group_by),
@@ -79,7 +77,6 @@ class UsageReports:
         return {name: total.label(name) for name, total in sums.items()}
 
     def _token_column(self, name: str) -> ColumnElement[Any]:
-        """Read one count out of the JSON of a call's usage."""
         if self._database.is_postgres:
             return cast(cast(charge.c.usage, JSONB)[name].astext, BigInteger)
         return func.json_extract(charge.c.usage, f"$.{name}")

@@ -1,4 +1,4 @@
-"""What was said in a channel of a chat service, and what is left of what was said longer ago."""
+"""Recent messages of a Discord channel, and summaries of older ones."""
 
 from typing import NamedTuple
 
@@ -11,15 +11,13 @@ from moot.store.schema import channel, channel_memory, channel_run, message, run
 from moot.types.discord import MemorySummary
 from moot.types.discussions import Message
 
-MAX_CHANNEL_MESSAGES = 200  # messages of a channel that are looked at
+MAX_CHANNEL_MESSAGES = 200  # the newest ones per query
 MEMORY_COLUMNS = [channel_memory.c[name] for name in MemorySummary.__struct_fields__]
 
 
 class ChannelMessage(NamedTuple):
-    """Something that was said; `here` is whether a person wrote it in the channel, and not on the page."""
-
     message: Message
-    from_channel: bool
+    from_channel: bool  # a user wrote it in the channel, not on the page
 
 
 class ChannelMemories:
@@ -27,7 +25,7 @@ class ChannelMemories:
         self._database = database
 
     async def find_channel(self, tenant: str, discussion: str) -> str | None:
-        """Return the channel in which a discussion is led; of several, the one that was bound last."""
+        """Return the id of the channel bound to a discussion. Of several, return the one bound last."""
         mine = (channel.c.discussion == discussion, channel.c.tenant == tenant)
         query = select(channel.c.id).where(*mine).order_by(channel.c.created_at.desc()).limit(1)
         async with self._database.read() as connection:
@@ -35,13 +33,11 @@ class ChannelMemories:
         return found
 
     async def channel_messages(self, tenant: str, id: str, since: float) -> list[ChannelMessage]:
-        """Return what was said in a channel since then, the oldest first."""
-        asked = (run.c.message == message.c.id) & channel_run.c.message.is_not(None)
+        """Return messages in their current versions, oldest first. `since` is in seconds since 1970."""
+        from_channel = (run.c.message == message.c.id) & channel_run.c.message.is_not(None)
         query = (
-            select(*MESSAGE_COLUMNS, asked.label("here"))
-            .select_from(
-                message.join(run, run.c.id == message.c.run).join(channel_run, channel_run.c.run == run.c.id)
-            )
+            select(*MESSAGE_COLUMNS, from_channel.label("from_channel"))
+            .select_from(message.join(run, run.c.id == message.c.run).join(channel_run, channel_run.c.run == run.c.id))
             .where(
                 channel_run.c.channel == id,
                 message.c.tenant == tenant,
@@ -55,23 +51,22 @@ class ChannelMemories:
         async with self._database.read() as connection:
             rows = [dict(row) for row in (await connection.execute(query)).mappings()]
         return [
-            ChannelMessage(from_channel=bool(row.pop("here")), message=Message(**row))
-            for row in reversed(rows)
+            ChannelMessage(from_channel=bool(row.pop("from_channel")), message=Message(**row)) for row in reversed(rows)
         ]
 
     async def memory_summaries(self, id: str) -> dict[str, MemorySummary]:
-        """Return what participants remember of longer ago, by their ids."""
+        """Return summaries by participant id."""
         query = select(channel_memory.c.participant, *MEMORY_COLUMNS).where(channel_memory.c.channel == id)
         async with self._database.read() as connection:
             rows = [dict(row) for row in (await connection.execute(query)).mappings()]
         return {row.pop("participant"): MemorySummary(**row) for row in rows}
 
     async def save_memory_summary(self, id: str, participant: str, summary: MemorySummary) -> None:
-        """Keep a summary instead of the one before, unless a newer one was kept meanwhile."""
+        """Replace the stored summary, unless a concurrent task stored a newer one."""
         values = asdict(summary)
         new = self._database.insert_into(channel_memory).values(channel=id, participant=participant, **values)
-        newer = channel_memory.c.upto <= summary.upto
+        is_older = channel_memory.c.upto <= summary.upto
         async with self._database.write() as connection:
             await connection.execute(
-                new.on_conflict_do_update(index_elements=["channel", "participant"], set_=values, where=newer)
+                new.on_conflict_do_update(index_elements=["channel", "participant"], set_=values, where=is_older)
             )

@@ -1,4 +1,4 @@
-"""Discussions and their messages: pages of them, newest first, at the same cost however many there are."""
+"""Discussions and their messages. Pages are newest first; their cost does not grow with the number of rows."""
 
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -30,21 +30,18 @@ RUN_COLUMNS = [run.c[name] for name in Run.__struct_fields__]
 
 
 class SearchHit(Excerpt, frozen=True, kw_only=True):
-    """The newest message of a discussion in which a search found something, and where."""
+    """The newest message of a discussion that matches a search, with an excerpt."""
 
     discussion: str
     message: str
 
 
 class DiscussionPage(msgspec.Struct, frozen=True):
-    """Some discussions, and the cursor of the next page, if there is one.
-
-    A search has a hit for each that has the words in a message; the others have them in their title.
-    """
+    """A page of discussions. A search adds hits."""
 
     discussions: tuple[Discussion, ...]
-    next: str | None
-    hits: tuple[SearchHit, ...] = ()
+    next: str | None  # cursor of the next page; None: this is the last page
+    hits: tuple[SearchHit, ...] = ()  # one per discussion with a matching message; the others match by title
 
 
 class Discussions:
@@ -80,23 +77,21 @@ class Discussions:
         async with self._database.read() as connection:
             rows = (await connection.execute(_apply_cursor(newest, cursor))).mappings().all()
         found, next = paginate(tuple(Discussion(**row) for row in rows), limit, _encode_cursor)
-        return DiscussionPage(
-            found, next, await self._find_hits(tenant, q, [one.id for one in found]) if q else ()
-        )
+        return DiscussionPage(found, next, await self._find_hits(tenant, q, [one.id for one in found]) if q else ())
 
     def _discussion_condition(self, tenant: str, q: str) -> ColumnElement[bool]:
-        said = select(message.c.discussion).where(self._message_condition(tenant, q))
-        return or_(search_condition(self._database, discussion, q), discussion.c.id.in_(said))
+        by_message = select(message.c.discussion).where(self._message_condition(tenant, q))
+        return or_(search_condition(self._database, discussion, q), discussion.c.id.in_(by_message))
 
     def _message_condition(self, tenant: str, q: str) -> ColumnElement[bool]:
-        shown = (message.c.tenant == tenant, message.c.hidden.is_(False), is_current_version())
-        return and_(*shown, search_condition(self._database, message, q))
+        visible = (message.c.tenant == tenant, message.c.hidden.is_(False), is_current_version())
+        return and_(*visible, search_condition(self._database, message, q))
 
     async def _find_hits(self, tenant: str, q: str, ids: Collection[str]) -> tuple[SearchHit, ...]:
         if not search_words(q):
             return ()
-        said = (message.c.discussion.in_(ids), self._message_condition(tenant, q))
-        newest = select(func.max(message.c.number)).where(*said).group_by(message.c.discussion)
+        matching = (message.c.discussion.in_(ids), self._message_condition(tenant, q))
+        newest = select(func.max(message.c.number)).where(*matching).group_by(message.c.discussion)
         turn = func.coalesce(message.c.version_of, message.c.id)
         query = select(message.c.discussion, turn, message.c.content).where(message.c.number.in_(newest))
         async with self._database.read() as connection:
@@ -124,11 +119,11 @@ class Discussions:
         return Discussion(**row)
 
     async def delete_discussion(self, tenant: str, id: str) -> None:
-        """Delete a discussion with all that hangs on it, unless somebody is speaking in it."""
+        """Delete a discussion with its messages, runs and insights. Raises Conflict during a live run."""
         mine = (discussion.c.id == id, discussion.c.tenant == tenant)
-        held = select(discussion.c.id).where(*mine).with_for_update()
+        locked = select(discussion.c.id).where(*mine).with_for_update()
         async with self._database.write() as connection:
-            if (await connection.execute(held)).first() is None:
+            if (await connection.execute(locked)).first() is None:
                 raise NotFound(f"There is no discussion {id!r}.")
             await reject_if_live(connection, id)
             await connection.execute(delete(discussion).where(*mine))
@@ -144,16 +139,17 @@ class Discussions:
         limit: int | None = None,
         include_hidden: bool = True,
     ) -> tuple[Message, ...]:
-        """Return the newest messages, in their order: run by run, so that what was interrupted comes first.
+        """Return the newest messages, each turn once in its current version, oldest first.
 
-        `before` goes on from the message of that number; `upto` leaves out what was not there yet at that one,
-        and `place` what was said in runs after the one that has it. Each comes once, as the version that was current then.
+        The order is by run: an interrupted run comes before the next one, also if its last messages are newer.
+        `before` returns only messages before that message number, for paging. `visible_until` ignores messages and
+        versions with a higher number. `max_position` ignores runs at a later position.
         """
         query = select(*MESSAGE_COLUMNS).where(message.c.discussion == id, message.c.version_of.is_(None))
         if before is not None:
-            here = (message.c.number == before, message.c.discussion == id)
-            its_place = select(message.c.place).where(*here).scalar_subquery()
-            query = query.where(tuple_(message.c.place, message.c.number) < tuple_(its_place, before))
+            cursor = (message.c.number == before, message.c.discussion == id)
+            position = select(message.c.place).where(*cursor).scalar_subquery()
+            query = query.where(tuple_(message.c.place, message.c.number) < tuple_(position, before))
         if visible_until is not None:
             query = query.where(message.c.number <= visible_until)
         if max_position is not None:
@@ -164,16 +160,17 @@ class Discussions:
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).mappings().all()
             firsts = [Message(**row) for row in reversed(rows)]
-            of = [one.id for one in firsts] if limit is not None else None
-            return current_versions([*firsts, *await load_later_versions(connection, id, of, visible_until)])
+            turn_ids = [one.id for one in firsts] if limit is not None else None
+            later = await load_later_versions(connection, id, turn_ids, visible_until)
+            return current_versions([*firsts, *later])
 
     async def get_message(self, discussion_id: str, id: str) -> Message:
-        """Return a turn as it is now; by the id of one of its versions, as that one."""
+        """Return a turn in its current version, or by the id of a later version in that one. Raises NotFound."""
         mine = message.c.discussion == discussion_id
         return await self._find_turn(id, mine, f"There is no turn {id!r} in this discussion.")
 
     async def find_message(self, tenant: str, id: str) -> Message:
-        """Return a turn in the same way, in whichever discussion of a tenant it is."""
+        """Like `get_message`, for any discussion of the tenant."""
         return await self._find_turn(id, message.c.tenant == tenant, f"There is no message {id!r}.")
 
     async def _find_turn(self, id: str, condition: ColumnElement[bool], not_found_message: str) -> Message:
@@ -183,23 +180,23 @@ class Discussions:
         return apply_version(turn, asked)
 
     async def run_messages(self, run_id: str) -> tuple[Message, ...]:
-        """Return all that was said in a run, as it was said."""
+        """Return the messages that a run wrote, in order. Later versions are not applied."""
         return await self._fetch_messages(select(*MESSAGE_COLUMNS).where(message.c.run == run_id))
 
-    async def participant_thread(
-        self, run_id: str, participant: str, question: str | None
-    ) -> tuple[Message, ...]:
-        """Return a participant's own thread in a run, and the question that it begins with."""
+    async def participant_thread(self, run_id: str, participant: str, question: str | None) -> tuple[Message, ...]:
+        """Return the private thread of a participant, after the message `question`, in current versions."""
         mine = (message.c.run == run_id) & (message.c.thread == participant)
-        said = await self._fetch_messages(select(*MESSAGE_COLUMNS).where(or_(message.c.id == question, mine)))
-        if not said:
+        query = select(*MESSAGE_COLUMNS).where(or_(message.c.id == question, mine))
+        messages = await self._fetch_messages(query)
+        if not messages:
             return ()
         async with self._database.read() as connection:
-            later = await load_later_versions(connection, said[0].discussion, [one.id for one in said])
-        return current_versions([*said, *later])
+            ids = [one.id for one in messages]
+            later = await load_later_versions(connection, messages[0].discussion, ids)
+        return current_versions([*messages, *later])
 
     async def run_instructions(self, run_id: str) -> tuple[Message, ...]:
-        """Return what participants were told in a run that people are not shown unasked."""
+        """Return the hidden messages of a run: the instructions that participants got."""
         query = select(*MESSAGE_COLUMNS).where(message.c.run == run_id, message.c.hidden.is_(True))
         return await self._fetch_messages(query)
 
@@ -209,24 +206,20 @@ class Discussions:
             return tuple(Message(**row) for row in rows)
 
     async def origin_run(self, answer: Message) -> str | None:
-        """Return the run in which the words of an answer were spoken; those that a person edited, in that of the first."""
+        """Return the run that wrote the shown version. For an edited version, that of the first version."""
         query = select(message.c.run).where(message.c.id == (answer.version_id or answer.id))
         async with self._database.read() as connection:
             return (await connection.execute(query)).scalar() or answer.run
 
     async def live_runs(self, tenant: str, discussion_id: str | None = None) -> tuple[Run, ...]:
-        query = (
-            select(*RUN_COLUMNS)
-            .where(run.c.tenant == tenant, run.c.status.in_(LIVE_STATUSES))
-            .order_by(run.c.id)
-        )
+        query = select(*RUN_COLUMNS).where(run.c.tenant == tenant, run.c.status.in_(LIVE_STATUSES)).order_by(run.c.id)
         if discussion_id is not None:
             query = query.where(run.c.discussion == discussion_id)
         async with self._database.read() as connection:
             return tuple(Run(**row) for row in (await connection.execute(query)).mappings())
 
     async def live_run_counts(self, tenant: str) -> tuple[ActiveDiscussion, ...]:
-        """Count the live runs of every discussion that has some."""
+        """Return the number of live runs per discussion. The result omits discussions without any."""
         query = select(run.c.discussion, func.count().label("runs")).where(
             run.c.tenant == tenant, run.c.status.in_(LIVE_STATUSES)
         )
@@ -241,7 +234,7 @@ async def add_discussion(connection: AsyncConnection, tenant: str, account: str,
 
 
 async def add_message(connection: AsyncConnection, tenant: str, new: Message) -> int:
-    """Insert what somebody says, give it and the run that it starts their place, and return its number."""
+    """Insert a user message and return its number, which is also the position of the run that it starts."""
     query = insert(message).values(**message_values(tenant, new, position=0)).returning(message.c.number)
     number = int((await connection.execute(query)).scalar_one())
     await connection.execute(update(message).where(message.c.number == number).values(place=number))
@@ -250,49 +243,49 @@ async def add_message(connection: AsyncConnection, tenant: str, new: Message) ->
 
 
 async def set_last_position(connection: AsyncConnection, id: str) -> None:
-    """Give a run that answers to nothing its place, after all that was said."""
+    """Set the position of a run without a user message: after all messages."""
     newest = select(func.coalesce(func.max(message.c.number), 0)).scalar_subquery()
     await connection.execute(update(run).where(run.c.id == id).values(place=newest))
 
 
 def message_values(tenant: str, new: Message, position: int) -> dict[str, Any]:
     values = {column.name: getattr(new, column.name) for column in MESSAGE_COLUMNS}
-    del values["number"]  # the database counts
+    del values["number"]  # autoincremented by the database
+    # Postgres rejects NUL characters in text.
     values |= {name: values[name].replace("\0", "") for name in ("content", "thoughts", "details")}
     return {**values, "tenant": tenant, "place": position}
 
 
 async def lock_discussions(connection: AsyncConnection, ids: Collection[str]) -> None:
-    """Let nobody else change these discussions in this transaction; whoever needs their runs too, holds them first."""
+    """Lock discussions until the transaction ends, in the order of their ids.
+
+    A transaction that also locks runs must lock discussions first, or two transactions can deadlock.
+    """
     mine = select(discussion.c.id).where(discussion.c.id.in_(ids)).order_by(discussion.c.id)
     await connection.execute(mine.with_for_update(key_share=True))
 
 
 async def reactivate_discussion(connection: AsyncConnection, id: str, at: float) -> None:
-    """Bring a discussion to the front, out of the archive if it was there."""
+    """Move a discussion to the top of the list and out of the archive."""
     touched = update(discussion).where(discussion.c.id == id)
     await connection.execute(touched.values(updated_at=at, status="active"))
 
 
-async def replace_title(
-    connection: AsyncConnection, tenant: str, id: str, title: str, expected_title: str
-) -> bool:
-    """Change a title, unless somebody did so meanwhile; tell whether it was changed."""
+async def replace_title(connection: AsyncConnection, tenant: str, id: str, title: str, expected_title: str) -> bool:
+    """Return False, and change nothing, if the title is not `expected_title` any more."""
     mine = (discussion.c.id == id, discussion.c.tenant == tenant, discussion.c.title == expected_title)
     changed = await connection.execute(update(discussion).where(*mine).values(title=title))
     return bool(changed.rowcount)
 
 
 async def reject_if_live(connection: AsyncConnection, id: str) -> None:
-    """Raise if somebody is speaking in a discussion; it is to be held before."""
+    """Raise Conflict if the discussion has a live run. Lock the discussion first, so that none can start."""
     live = select(run.c.id).where(run.c.discussion == id, run.c.status.in_(LIVE_STATUSES)).limit(1)
-    if speaking := (await connection.execute(live)).scalar():
-        raise Conflict(f"The table is still speaking: wait for run {speaking}, or stop it first.")
+    if live_run := (await connection.execute(live)).scalar():
+        raise Conflict(f"This discussion has a live run. Wait for run {live_run}, or stop it first.")
 
 
-async def notify_discussion_change(
-    database: Database, connection: AsyncConnection, tenant: str, id: str
-) -> None:
+async def notify_discussion_change(database: Database, connection: AsyncConnection, tenant: str, id: str) -> None:
     await database.notify(connection, "moot_changes", f"{tenant} {id}")
 
 
@@ -302,9 +295,7 @@ def _apply_cursor(query: Select[Any], cursor: str | None) -> Select[Any]:
     try:
         updated_at, id = msgspec.json.decode(urlsafe_b64decode(cursor), type=tuple[float, Id])
     except (ValueError, msgspec.MsgspecError):
-        raise UsageError(
-            "cursor: it is not one that this server gave: leave it out to start from the newest."
-        ) from None
+        raise UsageError("cursor: this server did not issue it. Omit the cursor to start from the newest.") from None
     return query.where(tuple_(discussion.c.updated_at, discussion.c.id) < tuple_(updated_at, id))
 
 

@@ -1,6 +1,7 @@
-"""Making versions of what was said by hand: other words, or an earlier version again. Rows are only ever added.
+"""Edits of messages by users: new text, or an earlier version selected again.
 
-Never while the table speaks: whoever is speaking has read what was there when the run began.
+Each edit adds a row; rows never change. Edits are rejected during a live run, because its participants have read the
+messages as they were at its start.
 """
 
 import time
@@ -34,28 +35,25 @@ class MessageEdits:
         self._database = database
 
     async def list_versions(self, discussion_id: str, id: str) -> Versions:
-        """List the versions of a turn in a discussion."""
         async with self._database.read() as connection:
             return list_versions(await _load_turn(connection, discussion_id, id))
 
     async def edit_message(
         self, tenant: str, discussion_id: str, id: str, content: str, lesson_items: str | None = None
     ) -> Message:
-        """Put other words in the place of those that are current."""
+        """Return the turn unchanged if the text is the current one. Raises Conflict during a live run."""
 
         def make_edited_version(turn: Sequence[Message]) -> Message | None:
-            now = current_version(turn)
-            if now.content == content:
+            current = current_version(turn)
+            if current.content == content:
                 return None
-            plain = Message(
-                id="", discussion=discussion_id, role=now.role, content=content, script=lesson_items
-            )
-            return replace(plain, **{name: getattr(now, name) for name in COPIED_FIELDS})
+            edited = Message(id="", discussion=discussion_id, role=current.role, content=content, script=lesson_items)
+            return replace(edited, **{name: getattr(current, name) for name in COPIED_FIELDS})
 
         return await self._add_version(tenant, discussion_id, id, make_edited_version)
 
     async def select_version(self, tenant: str, discussion_id: str, id: str, version: str) -> Message:
-        """Let an earlier version be current again."""
+        """Add a copy of an earlier version, which makes it current. Raises Conflict during a live run."""
 
         def make_selected_version(turn: Sequence[Message]) -> Message | None:
             own = {one.id: one for one in turn if one.copy_of is None}
@@ -66,10 +64,8 @@ class MessageEdits:
 
         return await self._add_version(tenant, discussion_id, id, make_selected_version)
 
-    async def _add_version(
-        self, tenant: str, discussion_id: str, id: str, make_version: MakeVersion
-    ) -> Message:
-        """Add the version that is made of all until now, unless there is nothing to change."""
+    async def _add_version(self, tenant: str, discussion_id: str, id: str, make_version: MakeVersion) -> Message:
+        """Add the version that `make_version` returns; None means no change. Returns the current version."""
         async with self._database.write() as connection:
             await lock_discussions(connection, [discussion_id])
             await reject_if_live(connection, discussion_id)

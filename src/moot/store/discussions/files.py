@@ -1,4 +1,4 @@
-"""Files: a row for each, and what is in them once for all files of a tenant with the same content."""
+"""Uploaded files. Files of a tenant with the same content share one row of data."""
 
 import asyncio
 import time
@@ -26,9 +26,7 @@ class Files:
     async def store_file(
         self, tenant: str, account: str, name: str, media_type: str, sha256: str, data: bytes
     ) -> StoredFile:
-        new = StoredFile(
-            id=new_id("file"), name=name, media_type=media_type, size=len(data), created_at=time.time()
-        )
+        new = StoredFile(id=new_id("file"), name=name, media_type=media_type, size=len(data), created_at=time.time())
         values = {field: getattr(new, field) for field in StoredFile.__struct_fields__}
         row = insert(file).values(**values, tenant=tenant, account=account, sha256=sha256)
         async with self._database.write() as connection:
@@ -36,14 +34,13 @@ class Files:
             await connection.execute(row)
         return new
 
-    async def _ensure_content(
-        self, connection: AsyncConnection, tenant: str, sha256: str, data: bytes
-    ) -> None:
-        """Let content be there until this transaction ends, whoever deletes the last other file with it now."""
-        held = select(blob.c.sha256).where(blob.c.tenant == tenant, blob.c.sha256 == sha256)
-        held = held.with_for_update(read=True, key_share=True)
+    async def _ensure_content(self, connection: AsyncConnection, tenant: str, sha256: str, data: bytes) -> None:
+        """Store the content and lock its row, so that no other transaction deletes it before this one commits."""
+        locked = select(blob.c.sha256).where(blob.c.tenant == tenant, blob.c.sha256 == sha256)
+        locked = locked.with_for_update(read=True, key_share=True)
         new = self._database.insert_into(blob).values(tenant=tenant, sha256=sha256, data=data)
-        while (await connection.execute(held)).first() is None:
+        # Retry: between INSERT and lock, another transaction can delete an existing row.
+        while (await connection.execute(locked)).first() is None:
             await connection.execute(new.on_conflict_do_nothing())
 
     async def get_file(self, tenant: str, id: str) -> StoredFile:
@@ -53,27 +50,27 @@ class Files:
         return found[id]
 
     async def find_files(self, tenant: str, ids: Sequence[str]) -> Mapping[str, StoredFile]:
-        """Return what is known of some files, by their ids; those that are not there are left out."""
+        """Return metadata by id. The result omits unknown ids."""
         query = select(*FILE_COLUMNS).where(file.c.tenant == tenant, file.c.id.in_(ids))
         async with self._database.read() as connection:
             return {row["id"]: StoredFile(**row) for row in (await connection.execute(query)).mappings()}
 
     async def file_contents(self, tenant: str, ids: Sequence[str]) -> Mapping[str, bytes]:
-        """Return what is in some files, by their ids."""
+        """Return contents by id. The result omits unknown ids."""
         query = select(file.c.id, blob.c.data).join_from(file, blob, CONTENT_JOIN)
         query = query.where(file.c.tenant == tenant, file.c.id.in_(ids))
         async with self._database.read() as connection:
             return {row.id: row.data for row in await connection.execute(query)}
 
     async def stream_content(self, tenant: str, id: str) -> AsyncGenerator[bytes, None]:
-        """Read what is in a file bit by bit: whoever takes it slowly keeps little of it in memory."""
-        start, piece = 0, b""
-        while start == 0 or len(piece) == CHUNK_BYTES:
-            # A reader that leaves must not break a connection in the middle of a query.
-            piece = await asyncio.shield(self._read_chunk(tenant, id, start))
+        """Yield the content in chunks of one query each, so that a slow client needs little memory."""
+        start, chunk = 0, b""
+        while start == 0 or len(chunk) == CHUNK_BYTES:
+            # A client that disconnects must not cancel a query, which would break the connection.
+            chunk = await asyncio.shield(self._read_chunk(tenant, id, start))
             start += CHUNK_BYTES
-            if piece:
-                yield piece
+            if chunk:
+                yield chunk
 
     async def _read_chunk(self, tenant: str, id: str, start: int) -> bytes:
         cut = func.substr(blob.c.data, start + 1, CHUNK_BYTES)
@@ -83,11 +80,11 @@ class Files:
             return found.scalar() or b""
 
     async def delete_file(self, tenant: str, id: str) -> None:
-        """Delete a file that is attached nowhere; what is in it goes with the last file that has it."""
+        """Delete a file, and its content if no other file has it. Raises Conflict if a message has it attached."""
         mine = (file.c.id == id, file.c.tenant == tenant)
         async with self._database.write() as connection:
-            held = select(file.c.sha256).where(*mine).with_for_update()
-            sha256 = (await connection.execute(held)).scalar()
+            locked = select(file.c.sha256).where(*mine).with_for_update()
+            sha256 = (await connection.execute(locked)).scalar()
             if sha256 is None:
                 raise file_not_found(id)
             await _reject_if_attached(connection, tenant, id)
@@ -96,18 +93,18 @@ class Files:
 
 
 async def lock_files(connection: AsyncConnection, tenant: str, ids: Sequence[str]) -> None:
-    """Let files that are about to be attached not be deleted in this transaction."""
+    """Lock files that a message attaches, so that no other transaction deletes them. Raises NotFound."""
     if not ids:
         return
     query = select(file.c.id).where(file.c.tenant == tenant, file.c.id.in_(ids)).order_by(file.c.id)
-    held = (await connection.execute(query.with_for_update(read=True, key_share=True))).scalars().all()
-    require_files(ids, held)
+    locked = (await connection.execute(query.with_for_update(read=True, key_share=True))).scalars().all()
+    require_files(ids, locked)
 
 
 def require_files(ids: Sequence[str], existing: Sequence[str] | Mapping[str, object]) -> None:
-    for place, id in enumerate(ids):
+    for index, id in enumerate(ids):
         if id not in existing:
-            raise NotFound(f"files[{place}]: {file_not_found(id)}")
+            raise NotFound(f"files[{index}]: {file_not_found(id)}")
 
 
 def file_not_found(id: str) -> NotFound:
@@ -116,14 +113,14 @@ def file_not_found(id: str) -> NotFound:
 
 async def _reject_if_attached(connection: AsyncConnection, tenant: str, id: str) -> None:
     named = type_coerce(message.c.files, Text).contains(f'"{id}"', autoescape=True)
-    own = select(discussion.c.id).where(discussion.c.tenant == tenant)  # so that only they are looked through
+    own = select(discussion.c.id).where(discussion.c.tenant == tenant)  # limits the scan to this tenant
     query = select(message.c.discussion).where(message.c.discussion.in_(own), named).limit(1)
-    if place := (await connection.execute(query)).scalar():
-        raise Conflict(f"This file is attached to a message in {place}: delete that discussion first.")
+    if owner := (await connection.execute(query)).scalar():
+        raise Conflict(f"This file is attached to a message in {owner}: delete that discussion first.")
 
 
 async def _delete_unused_content(connection: AsyncConnection, tenant: str, sha256: str) -> None:
-    """Delete content that no file has any more; who adds such a file at the same time comes before or after."""
+    """Delete content without files. The row lock serializes this with a concurrent upload of the same content."""
     this = (blob.c.tenant == tenant, blob.c.sha256 == sha256)
     await connection.execute(select(blob.c.sha256).where(*this).with_for_update())
     used = select(file.c.id).where(file.c.tenant == tenant, file.c.sha256 == sha256).exists()

@@ -1,4 +1,4 @@
-"""Versions of what was said, as they are read: those of a turn, those of many, and which words are shown now."""
+"""Queries for versions of messages: all of a turn, the later ones of many turns, and the current one."""
 
 from collections.abc import Collection, Sequence
 
@@ -16,7 +16,10 @@ MESSAGE_COLUMNS = [message.c[name] for name in Message.__struct_fields__ if name
 async def load_turn_versions(
     connection: AsyncConnection, id: str, condition: ColumnElement[bool], not_found_message: str
 ) -> Sequence[Message]:
-    """Read all versions of the turn that a message is a version of; where there is none, say so `otherwise`."""
+    """Return the valid versions of the turn that message `id` belongs to, oldest first.
+
+    Raises NotFound with `not_found_message`.
+    """
     own = select(func.coalesce(message.c.version_of, message.c.id)).where(message.c.id == id, condition)
     first = own.scalar_subquery()
     query = select(*MESSAGE_COLUMNS).where(or_(message.c.id == first, message.c.version_of == first))
@@ -33,13 +36,16 @@ async def load_later_versions(
     turn_ids: Collection[str] | None = None,
     visible_until: int | None = None,
 ) -> list[Message]:
-    """Read the later versions of some turns in a discussion, or of all, as far as they were there at a number."""
+    """Return all versions except the first. `turn_ids` None means all turns of the discussion.
+
+    `visible_until` ignores messages with a higher number.
+    """
     if turn_ids is not None and not turn_ids:
         return []
     query = select(*MESSAGE_COLUMNS)
     if turn_ids is None:
         query = query.where(message.c.discussion == discussion, message.c.version_of.is_not(None))
-    else:  # by their ids alone, so that it costs the same however much was said
+    else:  # by id only, so that the cost does not grow with the discussion
         query = query.where(message.c.version_of.in_(turn_ids))
     if visible_until is not None:
         query = query.where(message.c.number <= visible_until)
@@ -47,12 +53,15 @@ async def load_later_versions(
 
 
 def is_current_version() -> ColumnElement[bool]:
-    """Tell messages whose words are the current ones of their turn."""
+    """Return an SQL condition for messages that are the current version of their turn.
+
+    A later version counts if it is completed, or if a user selected it.
+    """
     newer = message.alias("newer")
-    instead = and_(
+    is_replaced = and_(
         newer.c.version_of == func.coalesce(message.c.version_of, message.c.id),
         newer.c.number > message.c.number,
         or_(newer.c.status == "completed", newer.c.copy_of.is_not(None)),
     )
-    whole = or_(message.c.status == "completed", message.c.copy_of.is_not(None))
-    return and_(or_(message.c.version_of.is_(None), whole), ~exists().where(instead))
+    is_valid = or_(message.c.status == "completed", message.c.copy_of.is_not(None))
+    return and_(or_(message.c.version_of.is_(None), is_valid), ~exists().where(is_replaced))

@@ -23,10 +23,10 @@ from sqlalchemy.sql.functions import Function
 
 from moot.store.database import Database
 
-MAX_WORDS = 16  # of a search; what comes after them is left out
-MAX_WORD_CHARS = 60  # characters of a word; a longer one is searched by how it begins
+MAX_WORDS = 16  # per query; the rest is ignored
+MAX_WORD_CHARS = 60  # a longer word is searched by its prefix
 
-# The same expressions as in the indexes, or Postgres does not use them.
+# Must equal the expressions of the indexes in the migrations, or Postgres does not use these indexes.
 DOCUMENT_SQL = {
     "discussion": "to_tsvector('simple', discussion.title)",
     "message": "to_tsvector('simple', left(message.content, 100000))",
@@ -35,15 +35,18 @@ DOCUMENT_SQL = {
 
 
 def search_words(q: str) -> list[str]:
-    """Split what was typed into the words to look for; marks alone are no words."""
-    sayable = q.replace("\0", " ").encode("utf-8", "ignore").decode()
-    return [
-        word[:MAX_WORD_CHARS] for word in sayable.split() if any(map(str.isalnum, word[:MAX_WORD_CHARS]))
-    ][:MAX_WORDS]
+    """Split a query into words. Punctuation alone is not a word."""
+    valid_text = q.replace("\0", " ").encode("utf-8", "ignore").decode()
+    return [word[:MAX_WORD_CHARS] for word in valid_text.split() if any(map(str.isalnum, word[:MAX_WORD_CHARS]))][
+        :MAX_WORDS
+    ]
 
 
 def search_condition(database: Database, target: Table, q: str) -> ColumnElement[bool]:
-    """Tell rows of a discussion, message or insight that have all the words; a blank search finds all rows."""
+    """Return an SQL condition for rows that contain all words of the query.
+
+    A blank query matches all rows; a query of punctuation only matches none.
+    """
     if not q.replace("\0", " ").strip():
         return true()
     if not search_words(q):
@@ -55,7 +58,10 @@ def search_condition(database: Database, target: Table, q: str) -> ColumnElement
 
 
 def rank_matches(database: Database, target: Table, q: str) -> Subquery:
-    """Give the `number` and the `score` of rows that match; more is better. There must be words."""
+    """Return a subquery with `number` and `score` of matching rows; a higher score is better.
+
+    The query must contain a word.
+    """
     if database.is_postgres:
         rank = func.ts_rank(_tsvector(target), _tsquery(q)).label("score")
         return select(target.c.number, rank).where(search_condition(database, target, q)).subquery()
@@ -86,11 +92,11 @@ def _fts_condition(fts_table: TableClause, q: str) -> ColumnElement[bool]:
 
 
 WORD_PATTERN = re.compile(r"[^\W_]+")
-CHARS_BEFORE, CHARS_AFTER = 32, 120  # characters around what was found, about
+CHARS_BEFORE, CHARS_AFTER = 32, 120  # characters around a match, about
 
 
 class Excerpt(Struct, frozen=True):
-    """What was found, with what stands before and after it on one line."""
+    """A match, with the text before and after it as one line."""
 
     before: str
     found: str
@@ -98,15 +104,16 @@ class Excerpt(Struct, frozen=True):
 
 
 def make_excerpt(text: str, q: str) -> Excerpt:
-    """Cut out where the longest word that is sought begins a word, as it tells most; otherwise how the text begins."""
+    """Return the first word that starts with the longest word of the query, which is the most specific one.
+
+    Without a match, `found` is empty and `after` is the start of the text.
+    """
     sought = max(
         (_fold_word(word) for part in search_words(q) for word in WORD_PATTERN.findall(part)),
         key=len,
         default="",
     )
-    places = (
-        one.span() for one in WORD_PATTERN.finditer(text) if sought and _fold_word(one[0]).startswith(sought)
-    )
+    places = (one.span() for one in WORD_PATTERN.finditer(text) if sought and _fold_word(one[0]).startswith(sought))
     start, end = next(places, (0, 0))
     end = min(end, start + MAX_WORD_CHARS)
     return Excerpt(_shorten_before(text[:start]), text[start:end], _shorten_after(text[end:]))
@@ -115,9 +122,7 @@ def make_excerpt(text: str, q: str) -> Excerpt:
 def _fold_word(word: str) -> str:
     if word.isascii():
         return word.lower()
-    return "".join(
-        one for one in unicodedata.normalize("NFKD", word) if not unicodedata.combining(one)
-    ).lower()
+    return "".join(one for one in unicodedata.normalize("NFKD", word) if not unicodedata.combining(one)).lower()
 
 
 def _shorten_before(text: str) -> str:

@@ -1,6 +1,6 @@
-"""A discussion as it stood at one moment: which turns people were shown of it, to be read later, some at a time.
+"""Snapshots of a discussion: a list of its visible turns at one moment, to be read later in pages.
 
-Who spoke at the same time is told in the order of the seats, and not in the order in which they came to an end.
+Concurrent turns are in the order of the participants, not in the order in which they ended.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,9 @@ from moot.types.versions import VersionedTurn, turns_with_versions
 
 
 class DiscussionSnapshot(Struct, frozen=True):
-    """The numbers of the turns, in their order, and the highest `upto` which there was anything, also versions of them."""
-
     discussion: str
-    turn_numbers: tuple[int, ...]
-    visible_until: int
+    turn_numbers: tuple[int, ...]  # message numbers, in display order
+    visible_until: int  # highest message number, including versions
 
 
 class DiscussionSnapshots:
@@ -30,7 +28,7 @@ class DiscussionSnapshots:
         self._database = database
 
     async def take_snapshot(self, discussion: str, participant_order: Sequence[str]) -> DiscussionSnapshot:
-        """Look at a discussion, at whose table participants sit in this order."""
+        """`participant_order` is the list of ids that sorts concurrent turns."""
         is_turn = (message.c.version_of.is_(None) & message.c.hidden.is_(False)).label("is_turn")
         together = (message.c.run, message.c.stage, message.c.round)
         query = select(message.c.number, message.c.participant, *together, is_turn)
@@ -38,19 +36,17 @@ class DiscussionSnapshots:
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).all()
         turns = _order_turns(
-            [row for row in rows if row.is_turn], {id: place for place, id in enumerate(participant_order)}
+            [row for row in rows if row.is_turn], {id: index for index, id in enumerate(participant_order)}
         )
         return DiscussionSnapshot(discussion, turns, max((row.number for row in rows), default=0))
 
-    async def read_turns(
-        self, snapshot: DiscussionSnapshot, turn_numbers: Sequence[int]
-    ) -> tuple[VersionedTurn, ...]:
-        """Return some of the turns, with all versions that there were then; what was deleted since is left out."""
+    async def read_turns(self, snapshot: DiscussionSnapshot, turn_numbers: Sequence[int]) -> tuple[VersionedTurn, ...]:
+        """Return turns with the versions that existed at the snapshot. The result omits deleted turns."""
         mine = (message.c.discussion == snapshot.discussion, message.c.number.in_(turn_numbers))
-        places = {number: place for place, number in enumerate(turn_numbers)}
+        positions = {number: index for index, number in enumerate(turn_numbers)}
         async with self._database.read() as connection:
             rows = (await connection.execute(select(*MESSAGE_COLUMNS).where(*mine))).mappings()
-            firsts = sorted((Message(**row) for row in rows), key=lambda one: places[one.number])
+            firsts = sorted((Message(**row) for row in rows), key=lambda one: positions[one.number])
             ids = [one.id for one in firsts]
             later = await load_later_versions(connection, snapshot.discussion, ids, snapshot.visible_until)
             return turns_with_versions([*firsts, *later])

@@ -1,4 +1,4 @@
-"""Stored trials of answers, and the improvements that were accepted."""
+"""Evaluations of answers, and improvements that users applied."""
 
 import time
 
@@ -15,9 +15,9 @@ from moot.types.evaluations import AppliedImprovement, Evaluation, Improvement, 
 from moot.types.participants import Participant
 from moot.types.personas import PersonaDraft
 
-MAX_LISTED = 100  # trials of a message that are listed
-ACCEPTED = "This trial is accepted already: ask again and judge the new answer, or undo it first."
-BEING_IMPROVED = "This trial is being improved already: wait for that to end, or leave its stream to stop it."
+MAX_LISTED = 100  # evaluations of one message
+ACCEPTED = "This evaluation is accepted already. Undo it first, or evaluate a new answer."
+BEING_IMPROVED = "This evaluation is being improved already. Wait until that ends, or close its stream to stop it."
 
 
 class Evaluations:
@@ -35,14 +35,17 @@ class Evaluations:
             return _make_evaluation(await _fetch_row(connection, id, _evaluation_query(tenant, id)))
 
     async def list_evaluations(self, tenant: str, message: str) -> tuple[Evaluation, ...]:
-        """Return the trials of an answer, the newest first."""
+        """Return the evaluations of an answer, newest first, MAX_LISTED at most."""
         mine = select(trial).where(trial.c.message == message, trial.c.tenant == tenant)
         async with self._database.read() as connection:
             rows = await connection.execute(mine.order_by(trial.c.id.desc()).limit(MAX_LISTED))
             return tuple(_make_evaluation(row) for row in rows.mappings())
 
     async def acquire_evaluation(self, tenant: str, id: str, worker_id: str) -> Evaluation:
-        """Let a worker improve a trial; refuse it while another one that lives does."""
+        """Give the evaluation to a worker. Raises Conflict if it is applied, or if another live worker has it.
+
+        A dead worker never releases it, so only the workers in the registry count.
+        """
         async with self._database.write() as connection:
             row, now = await lock_evaluation(connection, tenant, id)
             reject_if_applied(now)
@@ -55,13 +58,13 @@ class Evaluations:
         async with self._database.write() as connection:
             try:
                 _, now = await lock_evaluation(connection, tenant, id)
-            except NotFound:  # it was deleted with its discussion
+            except NotFound:  # deleted with its discussion
                 return
             if now.held_by == worker_id:
                 await save_improvement(connection, id, replace(now, held_by=None))
 
     async def add_round(self, tenant: str, id: str, worker_id: str, new: ImprovementRound) -> Evaluation:
-        """Keep a finished round, unless another worker has the trial by now."""
+        """Store a finished round. Raises Conflict if another worker has the evaluation by now."""
         async with self._database.write() as connection:
             row, now = await lock_evaluation(connection, tenant, id)
             if now.held_by != worker_id:
@@ -71,22 +74,19 @@ class Evaluations:
         return more
 
 
-async def lock_evaluation(
-    connection: AsyncConnection, tenant: str, id: str
-) -> tuple[RowMapping, Improvement]:
-    """Read a trial that nobody else changes in this transaction."""
+async def lock_evaluation(connection: AsyncConnection, tenant: str, id: str) -> tuple[RowMapping, Improvement]:
+    """Lock the row until the transaction ends. Raises NotFound."""
     row = await _fetch_row(connection, id, _evaluation_query(tenant, id).with_for_update())
     return row, row["rounds"] or Improvement()
 
 
 def reject_if_applied(state: Evaluation | Improvement) -> None:
-    """Refuse to improve what is in use already."""
     if state.acceptance is not None:
         raise Conflict(ACCEPTED)
 
 
 async def reject_if_being_improved(connection: AsyncConnection, improvement: Improvement) -> None:
-    """Refuse what cannot be done while a worker that lives improves a trial."""
+    """Raise Conflict if a live worker has the evaluation."""
     alive = select(worker.c.id).where(worker.c.id == improvement.held_by, worker.c.reaper.is_(None))
     if improvement.held_by is not None and (await connection.execute(alive)).first() is not None:
         raise Conflict(BEING_IMPROVED)
@@ -105,24 +105,22 @@ def _evaluation_query(tenant: str, id: str) -> Select[tuple[object, ...]]:
 async def _fetch_row(connection: AsyncConnection, id: str, query: Select[tuple[object, ...]]) -> RowMapping:
     row = (await connection.execute(query)).mappings().first()
     if row is None:
-        raise NotFound(f"There is no trial {id!r}.")
+        raise NotFound(f"There is no evaluation {id!r}.")
     return row
 
 
 def _make_evaluation(row: RowMapping) -> Evaluation:
-    came: Improvement = row["rounds"] or Improvement()
+    improvement: Improvement = row["rounds"] or Improvement()
     own = {name: row[name] for name in Evaluation.__struct_fields__ if name in trial.c and name != "rounds"}
-    return Evaluation(**own, rounds=came.rounds, acceptance=came.acceptance)
+    return Evaluation(**own, rounds=improvement.rounds, acceptance=improvement.acceptance)
 
 
-PERSONA_CHANGED = "The persona was changed or deleted since: it stays as it is."
-PARTICIPANT_CHANGED = (
-    "This participant is gone from the discussion, or plays another part by now: it stays so."
-)
+PERSONA_CHANGED = "The persona was changed or deleted since. It stays as it is."
+PARTICIPANT_CHANGED = "This participant was removed or has another persona by now. It stays as it is."
 
 
 class AppliedImprovements:
-    """`worker` is who asks: what it held before it was started anew, nobody holds."""
+    """`worker` is the id of this worker. Evaluations that it had before a restart do not block it."""
 
     def __init__(self, database: Database, worker: str) -> None:
         self._database = database
@@ -132,38 +130,35 @@ class AppliedImprovements:
     async def apply_improvement(
         self, tenant: str, id: str, applied: AppliedImprovement, draft: PersonaDraft | None
     ) -> Evaluation:
-        """Change the persona, or make the one that is drafted and let the participant play it; once."""
+        """Change the text of the persona, or create the persona `draft` and assign it to the participant.
+
+        Idempotent. Raises Conflict if the persona or the participant was changed since.
+        """
         async with self._database.write() as connection:
             row, now = await lock_evaluation(connection, tenant, id)
             if now.acceptance is None:
                 if now.held_by != self._worker:
                     await reject_if_being_improved(connection, now)
                 if draft is None:
-                    await _replace_persona_text(
-                        connection, tenant, applied, before=applied.before, after=applied.after
-                    )
+                    await _replace_persona_text(connection, tenant, applied, before=applied.before, after=applied.after)
                 else:
                     applied = replace(applied, persona=await add_persona(connection, tenant, draft))
                     await self._assign_persona(
                         connection, tenant, row["message"], applied, applied.replaced, applied.persona
                     )
-                await save_improvement(
-                    connection, id, replace(now, acceptance=applied), accepted_at=time.time()
-                )
+                await save_improvement(connection, id, replace(now, acceptance=applied), accepted_at=time.time())
         return await self._evaluations.get_evaluation(tenant, id)
 
     async def undo_improvement(self, tenant: str, id: str) -> Evaluation:
-        """Put back what was there before, unless it was changed since."""
+        """Restore the previous persona. Raises Conflict if it was changed since."""
         async with self._database.write() as connection:
             row, now = await lock_evaluation(connection, tenant, id)
             done = now.acceptance
             if done is None:
-                raise Conflict("Nothing of this trial is accepted: there is nothing to undo.")
+                raise Conflict("This evaluation is not accepted. There is nothing to undo.")
             if done.made:
                 await _reject_if_changed(connection, tenant, done, done.after)
-                await self._assign_persona(
-                    connection, tenant, row["message"], done, done.persona, done.replaced
-                )
+                await self._assign_persona(connection, tenant, row["message"], done, done.persona, done.replaced)
                 await _delete_unused_persona(connection, tenant, done.persona)
             else:
                 await _replace_persona_text(connection, tenant, done, before=done.after, after=done.before)
@@ -179,25 +174,21 @@ class AppliedImprovements:
         expected_persona: str | None,
         new_persona: str | None,
     ) -> None:
-        """Give a participant another persona, if it still has the one that it is known to have."""
+        """Raise Conflict if the participant does not have `expected_persona` any more."""
         found = await connection.execute(select(message.c.discussion).where(message.c.id == message_id))
         id = found.scalar_one()
         await lock_discussions(connection, [id])
         query = select(discussion.c.participants).where(discussion.c.id == id)
-        seated: tuple[Participant, ...] = (await connection.execute(query)).scalar_one()
-        if not any((who.id, who.persona) == (applied.participant, expected_persona) for who in seated):
+        before: tuple[Participant, ...] = (await connection.execute(query)).scalar_one()
+        if not any((one.id, one.persona) == (applied.participant, expected_persona) for one in before):
             raise Conflict(PARTICIPANT_CHANGED)
-        others = tuple(
-            replace(who, persona=new_persona) if who.id == applied.participant else who for who in seated
-        )
+        after = tuple(replace(one, persona=new_persona) if one.id == applied.participant else one for one in before)
         changed = update(discussion).where(discussion.c.id == id)
-        await connection.execute(changed.values(participants=others, updated_at=time.time()))
+        await connection.execute(changed.values(participants=after, updated_at=time.time()))
         await notify_discussion_change(self._database, connection, tenant, id)
 
 
-async def _reject_if_changed(
-    connection: AsyncConnection, tenant: str, applied: AppliedImprovement, text: str
-) -> None:
+async def _reject_if_changed(connection: AsyncConnection, tenant: str, applied: AppliedImprovement, text: str) -> None:
     column = persona.c[applied.field]
     mine = select(column).where(persona.c.id == applied.persona, persona.c.tenant == tenant)
     if (await connection.execute(mine.with_for_update())).scalar() != text:
@@ -213,8 +204,8 @@ async def _replace_persona_text(
 
 
 async def _delete_unused_persona(connection: AsyncConnection, tenant: str, id: str) -> None:
-    """Delete a persona that was made here, unless somebody plays it elsewhere."""
-    plays = or_(discussion.c.persona == id, discussion.c.participants.contains(id, autoescape=True))
-    used = select(discussion.c.id).where(discussion.c.tenant == tenant, plays).limit(1)
+    """Delete a persona that an improvement created, unless a discussion uses it."""
+    in_discussion = or_(discussion.c.persona == id, discussion.c.participants.contains(id, autoescape=True))
+    used = select(discussion.c.id).where(discussion.c.tenant == tenant, in_discussion).limit(1)
     if (await connection.execute(used)).first() is None:
         await drop_persona(connection, tenant, id)

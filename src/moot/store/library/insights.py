@@ -14,8 +14,8 @@ from moot.types.errors import NotFound, UsageError
 from moot.types.knowledge import Insight, InsightPage
 
 INSIGHT_COLUMNS = [insight.c[name] for name in Insight.__struct_fields__]
-MAX_CANDIDATES = 200  # of a search, the best by their words
-MAX_CURSOR_DIGITS = 18  # digits that surely fit a column
+MAX_CANDIDATES = 200  # best matches of a query
+MAX_CURSOR_DIGITS = 18  # fits a 64-bit column
 
 
 class Insights:
@@ -25,23 +25,23 @@ class Insights:
     async def save_export(
         self, tenant: str, discussion_id: str, summary: str, usefulness: float, insights: Sequence[Insight]
     ) -> tuple[Insight, ...]:
-        """Put what was found in a discussion in the place of what was found before, all at once."""
+        """Replace summary and insights of a discussion in one transaction. Raises NotFound."""
         exported = {"summary": summary, "usefulness": usefulness, "exported_at": time.time()}
         mine = update(discussion).where(discussion.c.id == discussion_id, discussion.c.tenant == tenant)
         async with self._database.write() as connection:
-            # The discussion first: whoever exports it at the same time waits for this row.
+            # Update the discussion first: its row lock makes a concurrent export wait.
             row = (await connection.execute(mine.values(**exported).returning(discussion.c.project))).first()
             if row is None:
                 raise _discussion_not_found(discussion_id)
             await connection.execute(delete(insight).where(insight.c.discussion == discussion_id))
-            kept = tuple(replace(one, discussion=discussion_id, project=row.project) for one in insights)
-            for one in kept:
+            stored = tuple(replace(one, discussion=discussion_id, project=row.project) for one in insights)
+            for one in stored:
                 await connection.execute(insert(insight).values(**asdict(one), tenant=tenant))
             await notify_discussion_change(self._database, connection, tenant, discussion_id)
-        return kept
+        return stored
 
     async def discussion_insights(self, tenant: str, id: str) -> tuple[Insight, ...]:
-        """Return the insights of a discussion, in the order in which they were written."""
+        """Return insights in the order in which they were stored. Raises NotFound."""
         known = select(discussion.c.id).where(discussion.c.id == id, discussion.c.tenant == tenant)
         query = select(*INSIGHT_COLUMNS).where(insight.c.discussion == id).order_by(insight.c.number)
         async with self._database.read() as connection:
@@ -52,10 +52,8 @@ class Insights:
     async def project_insights(
         self, tenant: str, id: str, *, cursor: str | None = None, limit: int = 50
     ) -> InsightPage:
-        """List the insights of a project, newest first."""
-        query = select(insight.c.number, *INSIGHT_COLUMNS).where(
-            insight.c.project == id, insight.c.tenant == tenant
-        )
+        """Return a page, newest first."""
+        query = select(insight.c.number, *INSIGHT_COLUMNS).where(insight.c.project == id, insight.c.tenant == tenant)
         if cursor is not None:
             query = query.where(insight.c.number < _parse_cursor(cursor))
         async with self._database.read() as connection:
@@ -64,7 +62,10 @@ class Insights:
         return InsightPage(tuple(map(_make_insight, found)), more)
 
     async def score_by_words(self, tenant: str, project: str | None, q: str) -> dict[str, float]:
-        """Score the insights of a project, or of all, that have all the words, the best first."""
+        """Return a score by insight id for insights that contain all words, best first.
+
+        `project` None searches all projects of the tenant.
+        """
         if not search_words(q):
             return {}
         found = rank_matches(self._database, insight, q)
@@ -77,7 +78,7 @@ class Insights:
             return {row.id: row.score for row in await connection.execute(best)}
 
     async def insights_by_ids(self, tenant: str, ids: Sequence[str]) -> tuple[Insight, ...]:
-        """Return insights in the order of their ids here; those that are gone are left out."""
+        """Return insights in the order of `ids`. The result omits deleted ones."""
         query = select(*INSIGHT_COLUMNS).where(insight.c.id.in_(ids), insight.c.tenant == tenant)
         async with self._database.read() as connection:
             found = {row["id"]: Insight(**row) for row in (await connection.execute(query)).mappings()}
@@ -90,9 +91,7 @@ def _make_insight(row: RowMapping) -> Insight:
 
 def _parse_cursor(cursor: str) -> int:
     if not cursor.isdecimal() or len(cursor) > MAX_CURSOR_DIGITS:
-        raise UsageError(
-            "cursor: it is not one that this server gave: leave it out to start from the newest."
-        )
+        raise UsageError("cursor: this server did not issue it. Omit the cursor to start from the newest.")
     return int(cursor)
 
 
@@ -100,7 +99,7 @@ def _discussion_not_found(id: str) -> NotFound:
     return NotFound(f"There is no discussion {id!r}.")
 
 
-MAX_VECTORS = 2000  # vectors that a search looks at, those of the newest insights
+MAX_VECTORS = 2000  # per search, those of the newest insights
 
 
 class InsightVectors:
@@ -114,10 +113,8 @@ class InsightVectors:
         async with self._database.read() as connection:
             return {row.id: row.vector for row in await connection.execute(newest)}
 
-    async def insights_without_vectors(
-        self, tenant: str, project: str, model: str, limit: int
-    ) -> tuple[Insight, ...]:
-        """Return the newest insights that this model has made no vectors of."""
+    async def insights_without_vectors(self, tenant: str, project: str, model: str, limit: int) -> tuple[Insight, ...]:
+        """Return the newest insights without a vector of this model."""
         made = and_(insight_vector.c.insight == insight.c.id, insight_vector.c.model == model)
         query = select(*INSIGHT_COLUMNS).outerjoin(insight_vector, made)
         mine = (insight.c.project == project, insight.c.tenant == tenant, insight_vector.c.insight.is_(None))
@@ -126,10 +123,11 @@ class InsightVectors:
             return tuple(Insight(**row) for row in (await connection.execute(newest)).mappings())
 
     async def add_vectors(self, model: str, vectors: Mapping[str, bytes]) -> None:
-        """Keep vectors by insight; those whose insight is gone by now are left out."""
+        """Store vectors by insight id. Vectors of deleted insights are ignored."""
         add = self._database.insert_into(insight_vector)
-        there = select(insight.c.id).where(insight.c.id.in_(vectors)).with_for_update(read=True)
+        # The lock prevents deletion before the insert, which would violate the foreign key.
+        existing = select(insight.c.id).where(insight.c.id.in_(vectors)).with_for_update(read=True)
         async with self._database.write() as connection:
-            for found in (await connection.execute(there)).scalars().all():
+            for found in (await connection.execute(existing)).scalars().all():
                 new = add.values(insight=found, model=model, vector=vectors[found])
                 await connection.execute(new.on_conflict_do_nothing())

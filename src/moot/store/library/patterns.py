@@ -1,4 +1,4 @@
-"""Consolidations: attempts to find patterns in a project, and the patterns that the completed ones found."""
+"""Consolidations: attempts to find patterns in the insights of a project, and their results."""
 
 import time
 from collections.abc import Sequence
@@ -13,14 +13,11 @@ from moot.types.errors import NotFound
 from moot.types.knowledge import Consolidation, ExtractedPattern, Pattern
 from moot.types.primitives import new_id
 
-ABANDONED_AFTER_SECONDS = (
-    12 * 60 * 60.0
-)  # seconds; whoever runs longer, slow models and fallbacks and all, has died
-ABANDONED_MESSAGE = "The process that worked on it ended before it was done: start it again."
+# An attempt never takes longer, even with slow models and fallbacks. Its process has died.
+ABANDONED_AFTER_SECONDS = 12 * 60 * 60.0
+ABANDONED_MESSAGE = "The server stopped before this was done. Start it again."
 
-CONSOLIDATION_COLUMNS = [
-    consolidation.c[name] for name in Consolidation.__struct_fields__ if name != "patterns"
-]
+CONSOLIDATION_COLUMNS = [consolidation.c[name] for name in Consolidation.__struct_fields__ if name != "patterns"]
 PATTERN_COLUMNS = [pattern.c[name] for name in Pattern.__struct_fields__]
 
 
@@ -50,15 +47,15 @@ class Consolidations:
     async def complete_consolidation(
         self, tenant: str, attempt: Consolidation, model: str, patterns: Sequence[ExtractedPattern]
     ) -> Consolidation:
-        """Keep the patterns, which count from now on; `model` is who found them in the end."""
-        kept = tuple(_make_pattern(one) for one in patterns)
-        done = replace(attempt, status="completed", model=model, patterns=kept, ended_at=time.time())
+        """Store the patterns. `model` found them; it may be a fallback. Raises NotFound if the project is deleted."""
+        stored = tuple(_make_pattern(one) for one in patterns)
+        done = replace(attempt, status="completed", model=model, patterns=stored, ended_at=time.time())
         async with self._database.write() as connection:
             await _finish_attempt(connection, tenant, done)
-            for one in kept:
+            for one in stored:
                 values = {**asdict(one), "tenant": tenant, "consolidation": attempt.id}
                 await connection.execute(insert(pattern).values(**values))
-        return replace(done, patterns=_sort_by_frequency(kept))
+        return replace(done, patterns=_sort_by_frequency(stored))
 
     async def fail_consolidation(self, tenant: str, attempt: Consolidation, fault: str) -> None:
         async with self._database.write() as connection:
@@ -67,7 +64,7 @@ class Consolidations:
             )
 
     async def newest_consolidation(self, tenant: str, project: str) -> Consolidation | None:
-        """Return the last attempt, whatever became of it."""
+        """Return the last attempt with any status; None if there is none."""
         async with self._database.read() as connection:
             return await _load_newest(connection, tenant, project)
 
@@ -76,9 +73,7 @@ class Consolidations:
             return await _load_newest(connection, tenant, project, consolidation.c.status == "completed")
 
 
-async def load_completed_patterns(
-    connection: AsyncConnection, tenant: str, project: str
-) -> tuple[Pattern, ...]:
+async def load_completed_patterns(connection: AsyncConnection, tenant: str, project: str) -> tuple[Pattern, ...]:
     """Return the patterns of the newest completed consolidation, most frequent first."""
     found = await _load_newest(connection, tenant, project, consolidation.c.status == "completed")
     return found.patterns if found else ()
@@ -110,11 +105,11 @@ async def _finish_attempt(connection: AsyncConnection, tenant: str, attempt: Con
         "ended_at": attempt.ended_at,
     }
     if not (await connection.execute(update(consolidation).where(*mine).values(**ended))).rowcount:
-        raise NotFound(f"The project {attempt.project!r} is gone.")
+        raise NotFound(f"The project {attempt.project!r} was deleted.")
 
 
 def _fail_if_abandoned(now: float, attempt: Consolidation) -> Consolidation:
-    """Tell one that is running from one that was left."""
+    """Return an attempt of a dead process as failed. The row stays unchanged."""
     if attempt.status == "running" and attempt.created_at + ABANDONED_AFTER_SECONDS < now:
         return replace(
             attempt,

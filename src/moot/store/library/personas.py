@@ -1,4 +1,4 @@
-"""Personas: the ones of a tenant, the ones that ship with Moot, and how often each was used."""
+"""Personas of a tenant, shipped personas, and their usage counts."""
 
 import time
 from collections.abc import Sequence
@@ -32,21 +32,19 @@ class Personas:
             return await self._load_persona(connection, tenant, id)
 
     async def list_personas(self, tenant: str, *, cursor: str | None = None, limit: int = 50) -> PersonaPage:
-        """List the shipped ones and then a tenant's own, newest first: both by their ids."""
+        """Return a page by descending id: shipped personas first, then those of the tenant, newest first."""
         query = OWN_PERSONAS.where(persona.c.tenant == tenant)
         if cursor is not None:
             query = query.where(persona.c.id < cursor)
         query = query.order_by(persona.c.id.desc()).limit(limit + 1)
         async with self._database.read() as connection:
             own = [_make_persona(row) for row in (await connection.execute(query)).mappings()]
-            shipped = [
-                one for one in await self._load_shipped(connection, tenant) if not cursor or one.id < cursor
-            ]
+            shipped = [one for one in await self._load_shipped(connection, tenant) if not cursor or one.id < cursor]
         found = sorted([*shipped, *own], key=lambda one: one.id, reverse=True)
         return PersonaPage(*paginate(found, limit, lambda one: one.id))
 
     async def persona_names(self, tenant: str) -> list[str]:
-        """Name all personas that a tenant has: its own, the newest first, and the shipped ones."""
+        """Return the names of the tenant's personas, newest first, and then of shipped ones."""
         own = select(persona.c.name).where(persona.c.tenant == tenant).order_by(persona.c.id.desc())
         async with self._database.read() as connection:
             found = (await connection.execute(own)).scalars().all()
@@ -74,14 +72,11 @@ class Personas:
                 raise _persona_not_found(id)
 
     async def count_use(self, tenant: str, persona: str, *, completed: bool) -> None:
-        """Count one use, and whether the turn was completed."""
         once = {"uses": 1, "completed": int(completed)}
         more = {name: persona_use.c[name] + value for name, value in once.items()}
         counted = self._database.insert_into(persona_use).values(tenant=tenant, persona=persona, **once)
         async with self._database.write() as connection:
-            await connection.execute(
-                counted.on_conflict_do_update(index_elements=["tenant", "persona"], set_=more)
-            )
+            await connection.execute(counted.on_conflict_do_update(index_elements=["tenant", "persona"], set_=more))
 
     async def _load_persona(self, connection: AsyncConnection, tenant: str, id: str) -> Persona:
         if id in self._shipped:
@@ -93,10 +88,8 @@ class Personas:
         return _make_persona(row)
 
     async def _load_shipped(self, connection: AsyncConnection, tenant: str) -> list[Persona]:
-        """Return the shipped personas with what this tenant made of them."""
-        query = select(persona_use).where(
-            persona_use.c.tenant == tenant, persona_use.c.persona.in_(self._shipped)
-        )
+        """Return shipped personas with the usage counts of this tenant."""
+        query = select(persona_use).where(persona_use.c.tenant == tenant, persona_use.c.persona.in_(self._shipped))
         used = {row["persona"]: row for row in (await connection.execute(query)).mappings()}
         return [replace(one, **_use_counts(used.get(one.id))) for one in self._shipped.values()]
 
@@ -106,20 +99,20 @@ class Personas:
 
 
 async def add_persona(connection: AsyncConnection, tenant: str, draft: PersonaDraft) -> str:
-    """Make a persona, and return its id."""
-    made = new_id("persona")
-    new = insert(persona).values(id=made, tenant=tenant, created_at=time.time(), **asdict(draft))
+    """Return the new id."""
+    id = new_id("persona")
+    new = insert(persona).values(id=id, tenant=tenant, created_at=time.time(), **asdict(draft))
     await connection.execute(new)
-    return made
+    return id
 
 
 async def drop_persona(connection: AsyncConnection, tenant: str, id: str) -> bool:
-    """Delete a persona and the count of its uses; tell whether it was there."""
+    """Delete a persona and its usage counts. Return whether it existed."""
     mine = delete(persona).where(persona.c.id == id, persona.c.tenant == tenant)
     uses = delete(persona_use).where(persona_use.c.persona == id, persona_use.c.tenant == tenant)
-    there = (await connection.execute(mine)).rowcount > 0
+    existed = (await connection.execute(mine)).rowcount > 0
     await connection.execute(uses)
-    return there
+    return existed
 
 
 def _make_persona(row: RowMapping) -> Persona:

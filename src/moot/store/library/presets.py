@@ -1,4 +1,4 @@
-"""Line-ups as they are kept, each for its tenant."""
+"""Presets of a tenant: saved participants, mode and options."""
 
 from msgspec.structs import asdict
 from sqlalchemy import delete, insert, or_, select, update
@@ -30,12 +30,10 @@ class Presets:
         return PresetPage(*paginate(found, limit, lambda one: one.id))
 
     async def find_preset(self, tenant: str, name: str) -> Preset:
-        """Find a line-up by its name, or by its id; of several with one name, the newest."""
+        """Find a preset by name or id. Of several with the same name, return the newest. Raises NotFound."""
         meant = (line_up.c.tenant == tenant, or_(line_up.c.name == name, line_up.c.id == name))
         async with self._database.read() as connection:
-            rows = await connection.execute(
-                select(*PRESET_COLUMNS).where(*meant).order_by(line_up.c.id.desc())
-            )
+            rows = await connection.execute(select(*PRESET_COLUMNS).where(*meant).order_by(line_up.c.id.desc()))
             row = rows.mappings().first()
         if row is None:
             raise _preset_not_found(name)
@@ -46,10 +44,10 @@ class Presets:
             await connection.execute(insert(line_up).values(**asdict(new), tenant=tenant))
 
     async def update_preset(self, tenant: str, before: Preset, after: Preset) -> None:
-        """Put one in the place of what it was made of, unless that is not there any more as it was."""
+        """Raise Conflict if the stored preset does not equal `before` any more."""
         async with self._database.write() as connection:
             if await _load_preset(connection, tenant, before.id, for_update=True) != before:
-                raise Conflict("This line-up was changed by another request at the same time: load it again.")
+                raise Conflict("Another request changed this preset at the same time. Load it again.")
             changed = update(line_up).where(line_up.c.id == before.id).values(**asdict(after))
             await connection.execute(changed)
 
@@ -60,9 +58,7 @@ class Presets:
                 raise _preset_not_found(id)
 
 
-async def _load_preset(
-    connection: AsyncConnection, tenant: str, id: str, *, for_update: bool = False
-) -> Preset:
+async def _load_preset(connection: AsyncConnection, tenant: str, id: str, *, for_update: bool = False) -> Preset:
     query = select(*PRESET_COLUMNS).where(line_up.c.id == id, line_up.c.tenant == tenant)
     row = (await connection.execute(query.with_for_update() if for_update else query)).mappings().first()
     if row is None:
@@ -71,4 +67,4 @@ async def _load_preset(
 
 
 def _preset_not_found(id: str) -> NotFound:
-    return NotFound(f"There is no line-up {id!r}.")
+    return NotFound(f"There is no preset {id!r}.")

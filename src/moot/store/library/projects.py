@@ -1,4 +1,4 @@
-"""Projects and their posts, and what is told of them to those who discuss."""
+"""Projects, their posts, and the project facts for prompts."""
 
 import time
 from typing import Any
@@ -62,15 +62,13 @@ class Projects:
             return await _load_project(connection, tenant, id)
 
     async def delete_project(self, tenant: str, id: str) -> None:
-        """Delete a project with its posts and patterns; its discussions and their insights stay, without it."""
+        """Delete a project with its posts and patterns. Discussions and insights stay, without a project."""
         mine = delete(project).where(project.c.id == id, project.c.tenant == tenant)
         async with self._database.write() as connection:
             if not (await connection.execute(mine)).rowcount:
                 raise _row_not_found("project", id)
 
-    async def list_posts(
-        self, tenant: str, id: str, *, cursor: str | None = None, limit: int = 50
-    ) -> PostPage:
+    async def list_posts(self, tenant: str, id: str, *, cursor: str | None = None, limit: int = 50) -> PostPage:
         query = select(*POST_COLUMNS).where(post.c.project == id, post.c.tenant == tenant)
         if cursor is not None:
             query = query.where(post.c.id < cursor)
@@ -108,7 +106,7 @@ class Projects:
             await connection.execute(delete(post).where(post.c.id == id))
 
     async def project_facts(self, tenant: str, id: str) -> ProjectFacts:
-        """Return what participants are told: the newest published posts, and the most frequent patterns."""
+        """Return the newest published posts and the most frequent patterns, as prompts use them."""
         published = select(*POST_COLUMNS).where(post.c.project == id, post.c.published_at.is_not(None))
         newest = published.order_by(post.c.published_at.desc(), post.c.id.desc()).limit(MAX_PROMPT_POSTS)
         async with self._database.read() as connection:

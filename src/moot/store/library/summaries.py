@@ -1,4 +1,7 @@
-"""Recaps of discussions: the newest counts, and older ones stay for the prompts that they were a part of."""
+"""Summaries of discussions, for discussions that reference them.
+
+The newest summary is valid. Older ones stay, because stored prompts contain them.
+"""
 
 from collections.abc import Callable, Collection
 
@@ -13,7 +16,7 @@ from moot.types.knowledge import DiscussionSummary
 
 SUMMARY_COLUMNS = [recap.c[name] for name in DiscussionSummary.__struct_fields__]
 
-# What a recap is made from: what everybody at that table could hear.
+# A summary contains only messages that all participants of the discussion could see.
 PUBLIC_MESSAGES = (
     message.c.version_of.is_(None),
     message.c.hidden.is_(False),
@@ -29,9 +32,9 @@ class DiscussionSummaries:
         self._database = database
 
     async def find_by_title(self, tenant: str, matches: Callable[[str], bool]) -> list[str]:
-        """Return the discussions whose title fits, the newest first.
+        """Return the ids of discussions whose title matches, newest first.
 
-        Asked of every title, because databases do not agree on which letters are the same in another case.
+        The callback checks every title, because databases fold the case of letters in different ways.
         """
         query = select(discussion.c.id, discussion.c.title).where(discussion.c.tenant == tenant)
         newest = query.order_by(discussion.c.updated_at.desc(), discussion.c.id.desc())
@@ -39,7 +42,6 @@ class DiscussionSummaries:
             return [row.id for row in await connection.execute(newest) if matches(row.title)]
 
     async def count_public_messages(self, discussion_id: str) -> int:
-        """Count what was said in a discussion for everybody to hear."""
         query = select(func.count()).where(message.c.discussion == discussion_id, *PUBLIC_MESSAGES)
         async with self._database.read() as connection:
             return int((await connection.execute(query)).scalar_one())
@@ -52,13 +54,13 @@ class DiscussionSummaries:
         return DiscussionSummary(**row) if row else None
 
     async def save_summary(self, payer: Payer, new: DiscussionSummary, charge: Charge) -> None:
-        """Keep a recap together with what it cost, so that it is neither made nor paid twice."""
+        """Store summary and charge in one transaction, so that neither is repeated after a crash."""
         async with self._database.write() as connection:
             await connection.execute(insert(recap).values(**asdict(new), tenant=payer.tenant))
             await add_charges(self._database, connection, payer, [charge])
 
     async def summaries_by_ids(self, tenant: str, ids: Collection[str]) -> dict[str, DiscussionSummary]:
-        """Return recaps by their ids, as far as they are there."""
+        """Return summaries by id. The result omits unknown ids."""
         query = select(*SUMMARY_COLUMNS).where(recap.c.id.in_(ids), recap.c.tenant == tenant)
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).mappings()

@@ -1,4 +1,4 @@
-"""Alembic's entry: it runs on the connection, and in the transaction, that it is given."""
+"""Alembic environment. Migrations run on the connection of the caller, in its transaction."""
 
 from alembic import context
 
@@ -7,6 +7,6 @@ from moot.store.schema import metadata
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
-    transactional_ddl=False,  # the caller's transaction holds all migrations
+    transactional_ddl=False,  # the transaction of the caller covers all migrations
 )
 context.run_migrations()

@@ -1,1 +1,1 @@
-"""Stores runs and their event log, retries, approvals and workers."""
+"""Storage of runs: event log, leases, retries, approvals and workers."""

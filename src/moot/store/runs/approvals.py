@@ -1,4 +1,4 @@
-"""Permissions: calls with effects that somebody was asked about, what was answered, and which of them were begun."""
+"""Approvals of tool calls with side effects: pending requests, decisions and started calls."""
 
 import time
 from collections.abc import Collection
@@ -14,12 +14,12 @@ from moot.types.accounts import Caller
 from moot.types.errors import Conflict, NotFound
 from moot.types.tools import ApprovalDecision
 
-VOID = "void"  # nobody waits for an answer any more
+VOID = "void"  # withdrawn; no task waits for a decision
 IS_OPEN = and_(permission.c.answer.is_(None), permission.c.begun.is_(False))
 
 
 class RequestedCall(Struct, frozen=True, kw_only=True):
-    """A call that somebody wants to make, in which attempt to take which turn."""
+    """A tool call that may need approval."""
 
     id: str
     tenant: str
@@ -28,7 +28,7 @@ class RequestedCall(Struct, frozen=True, kw_only=True):
     participant: str
     stage: str
     round: int
-    attempt: str
+    attempt: str  # id of the attempt at this turn; a restarted turn has another
     tool: str
 
 
@@ -37,23 +37,22 @@ class Approvals:
         self._database = database
 
     async def request_approval(self, call: RequestedCall) -> None:
-        """Note a question; from now on it can be answered."""
         await self._upsert_call(call, started=False)
 
     async def record_call_start(self, call: RequestedCall) -> None:
-        """Note that a call begins, whether or not anybody was asked about it."""
+        """Store that the call starts, also if it needed no approval."""
         await self._upsert_call(call, started=True)
 
     async def withdraw_request(self, call: str) -> None:
-        """Let nobody answer a question any more that nobody answered."""
+        """Reject later decisions on a pending request. Decided requests stay unchanged."""
         await self._void_open_requests(permission.c.id == call)
 
     async def withdraw_run_requests(self, run: str) -> None:
-        """Let nobody answer what an earlier execution of a run asked."""
+        """Withdraw pending requests of an earlier execution, which no task waits for any more."""
         await self._void_open_requests(permission.c.run == run)
 
     async def runs_awaiting_approval(self, runs: Collection[str]) -> tuple[str, ...]:
-        """Return those of some runs in which an answer is waited for."""
+        """Return the ids of runs with a pending request, sorted."""
         if not runs:
             return ()
         query = select(permission.c.run).where(permission.c.run.in_(runs), IS_OPEN).distinct()
@@ -61,12 +60,15 @@ class Approvals:
             return tuple((await connection.execute(query.order_by(permission.c.run))).scalars())
 
     async def is_always_allowed(self, discussion: str, tool: str) -> bool:
-        """Tell whether a tool was allowed for the rest of a discussion."""
+        """Return whether a user allowed the tool for the rest of the discussion."""
         mine = (permission.c.discussion == discussion, permission.c.tool == tool)
         return await self._has_row(*mine, permission.c.answer == "always")
 
     async def has_earlier_start(self, call: RequestedCall) -> bool:
-        """Tell whether an earlier attempt to take this turn began a call of the same tool."""
+        """Return whether an earlier attempt at this turn started a call of the same tool.
+
+        That call may have had side effects before the process died.
+        """
         same = ("run", "participant", "stage", "round", "tool")
         return await self._has_row(
             *(permission.c[name] == getattr(call, name) for name in same),
@@ -75,16 +77,19 @@ class Approvals:
         )
 
     async def resolve_approval(self, caller: Caller, run: str, call: str, decision: ApprovalDecision) -> None:
-        """Answer a question, once; whoever executes the run hears of it."""
+        """Store the decision and notify the worker of the run.
+
+        Raises Conflict if the request was decided or withdrawn, NotFound if there is none.
+        """
         mine = (permission.c.id == call, permission.c.run == run, permission.c.tenant == caller.tenant)
-        given = update(permission).where(*mine, IS_OPEN)
+        decided = update(permission).where(*mine, IS_OPEN)
         async with self._database.write() as connection:
             found = (await connection.execute(select(permission.c.discussion).where(*mine))).scalar()
             if found is None:
-                raise NotFound(f"There is no call {call!r} in this run that waits for an answer.")
-            done = await connection.execute(given.values(answer=decision, account=caller.account))
+                raise NotFound(f"This run has no tool call {call!r} that needs approval.")
+            done = await connection.execute(decided.values(answer=decision, account=caller.account))
             if not done.rowcount:
-                raise Conflict("Nobody waits for this answer any more.")
+                raise Conflict("This tool call no longer waits for approval.")
             await self._database.notify(connection, "moot_control", run)
             await notify_discussion_change(self._database, connection, caller.tenant, found)
 

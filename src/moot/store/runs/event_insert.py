@@ -1,7 +1,8 @@
-"""Adding to the event log. Every token passes here, so this goes to the drivers themselves.
+"""Batch inserts into the event log.
 
-On Postgres a batch is one statement and one round trip; on SQLite it is one visit to a thread. Both see to it that a
-batch is written by whoever owns its runs at that moment, and that what is written twice is there once.
+Every streamed token passes here, so the code calls the database drivers directly. On Postgres a batch is one statement
+and one round trip; on SQLite it is one call in the log thread. Only the current lease of a run can write its events.
+Writing a batch twice has no effect.
 """
 
 import sqlite3
@@ -19,8 +20,10 @@ from moot.types.debate import Lane
 from moot.types.discussions import Message
 from moot.types.events import RunStatus
 
-RUNS_PER_SIGNAL = 150  # a signal holds less than 8,000 bytes
+RUNS_PER_SIGNAL = 150  # a NOTIFY payload must be shorter than 8,000 bytes
 
+# `owned` is the fence: it keeps the runs whose epoch is still current. A new lease increments the epoch, and FOR SHARE
+# makes it wait until this batch commits. All writers lock rows in the same order, so they cannot deadlock.
 POSTGRES_INSERT = """
 WITH owned AS MATERIALIZED (
   SELECT run.id FROM unnest($1::text[], $2::int[]) AS held (id, epoch)
@@ -31,10 +34,10 @@ WITH owned AS MATERIALIZED (
   SELECT new.run, new.seq, new.body FROM unnest($3::text[], $4::bigint[], $5::text[]) AS new (run, seq, body)
   JOIN owned ON owned.id = new.run
   ON CONFLICT DO NOTHING
-), told AS MATERIALIZED (
+), notified AS MATERIALIZED (
   SELECT count(pg_notify('moot_events', signal)) FROM unnest($6::text[]) AS signal
 )
-SELECT owned.id FROM owned, told
+SELECT owned.id FROM owned, notified
 """
 SQLITE_OWNED = """
 SELECT run.id FROM json_each(?) AS held
@@ -49,34 +52,32 @@ WHERE true ON CONFLICT DO NOTHING
 
 
 class RunEnding(Struct, frozen=True):
-    """`revision` is the last one that was heeded: if more is to be tried again, the run goes on."""
-
     status: RunStatus
     ended_at: float
-    applied_revision: int = 0
+    applied_revision: int = 0  # the run continues if a newer revision was requested
 
 
 class RunRecords(Struct, frozen=True):
-    """What is in tables of its own: finished turns, how far lanes have come, findings by their basis, what was paid."""
+    """Rows of other tables that commit in the same transaction as the events."""
 
-    messages: list[Message] = []
-    lanes: list[Lane] = []
-    analysis_results: dict[str, str] = {}
+    messages: list[Message] = []  # finished turns
+    lanes: list[Lane] = []  # new states in a debate
+    analysis_results: dict[str, str] = {}  # cache key: JSON of the event
     charges: list[Charge] = []
 
 
 class EventLogEntry(Struct, frozen=True):
-    """What one run adds to the log at once: events from number `first` on, and what is kept together with them."""
+    """The part of a batch that belongs to one run."""
 
     lease: RunLease
-    first_seq: int
-    bodies: list[str]
+    first_seq: int  # seq of the first body; the others follow without gaps
+    bodies: list[str]  # JSON of the events
     records: "RunRecords | None" = None
     ending: RunEnding | None = None
 
 
 async def insert_events(database: Database, entries: Sequence[EventLogEntry]) -> set[str]:
-    """Add the events of entries to the log, and return the runs that are still ours: of others, nothing is added."""
+    """Return the ids of runs whose lease is still valid. Events of other runs are not inserted."""
     if database.is_postgres:
         arguments = _postgres_arguments(database.instance_id, entries)
         async with database.log_connection() as connection:
@@ -87,7 +88,7 @@ async def insert_events(database: Database, entries: Sequence[EventLogEntry]) ->
 async def insert_events_in_transaction(
     database: Database, connection: AsyncConnection, entries: Sequence[EventLogEntry]
 ) -> set[str]:
-    """Do the same in a transaction that does more; the runs are held until its end."""
+    """Insert events in a larger transaction. The runs stay locked until it ends, so the lease stays valid."""
     if database.is_postgres:
         arguments = _postgres_arguments(database.instance_id, entries)
         return set((await connection.exec_driver_sql(POSTGRES_INSERT, arguments)).scalars())
@@ -97,16 +98,14 @@ async def insert_events_in_transaction(
 
 
 def encode_signals(sender: str, entries: Sequence[EventLogEntry]) -> Iterator[str]:
-    """Say what wakes the readers in other processes: the sender, and the newest number of each run."""
-    ends = [
-        f"{entry.lease.run}:{entry.first_seq + len(entry.bodies) - 1}" for entry in entries if entry.bodies
-    ]
+    """Yield NOTIFY payloads that wake readers in other processes: `sender,run:seq,run:seq`, with the newest seq."""
+    ends = [f"{entry.lease.run}:{entry.first_seq + len(entry.bodies) - 1}" for entry in entries if entry.bodies]
     for at in range(0, len(ends), RUNS_PER_SIGNAL):
         yield ",".join((sender, *ends[at : at + RUNS_PER_SIGNAL]))
 
 
 def decode_signal(own_instance: str, signal: str) -> Iterator[tuple[str, int]]:
-    """Read a signal: the newest number of each run, unless we sent it ourselves and know all that."""
+    """Yield each run with its newest seq. A signal of this process yields nothing."""
     sender, *ends = signal.split(",")
     if sender != own_instance:
         for run, _, newest in (end.partition(":") for end in ends):

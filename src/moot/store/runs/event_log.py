@@ -1,7 +1,7 @@
-"""The event log in the database: batches in, pages out.
+"""Event log of runs: batch writes and paged reads.
 
-A batch is written by whoever owns its runs at that moment. What a former owner still has to say is left out and
-its runs are named. Written twice, a batch is there once.
+Only the current lease of a run can write. Entries with a stale lease are skipped, and the result lists their runs.
+Writing a batch twice has no effect.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,8 +28,8 @@ from moot.types.billing import Payer
 from moot.types.discussions import LIVE_STATUSES, Message
 from moot.types.errors import NotFound
 
-EVENTS_PER_PAGE = 500  # events
-MAX_PAGE_CHARS = 256 * 1024  # characters, and the event that goes past them
+EVENTS_PER_PAGE = 500
+MAX_PAGE_CHARS = 256 * 1024  # the event that exceeds this is the last of its page
 
 NEWEST_SEQ = (
     select(func.coalesce(func.max(run_event.c.seq), 0))
@@ -39,23 +39,17 @@ NEWEST_SEQ = (
 )
 TURN_COLUMNS = (message.c.run, message.c.stage, message.c.round, message.c.participant)
 NUMBER_BY_ID = select(message.c.number).where(message.c.id == bindparam("of_id"))
-NUMBER_BY_TURN = select(message.c.number).where(
-    *(column == bindparam(f"of_{column.name}") for column in TURN_COLUMNS)
-)
+NUMBER_BY_TURN = select(message.c.number).where(*(column == bindparam(f"of_{column.name}") for column in TURN_COLUMNS))
 
 
 class WriteResult(Struct, frozen=True):
-    """Runs that were not ours any more, and the numbers of the messages, by their ids."""
-
-    stale_runs: frozenset[str]
-    message_numbers: dict[str, int]
+    stale_runs: frozenset[str]  # the lease was lost, so nothing was written
+    message_numbers: dict[str, int]  # message id: number
 
 
 class RunProgress(Struct, frozen=True):
-    """Whether a run is going on, and the number of its newest event."""
-
     live: bool
-    last_seq: int
+    last_seq: int  # seq of the newest event; 0 if there is none
 
 
 class EventLog:
@@ -63,16 +57,14 @@ class EventLog:
         self._database = database
 
     async def read_events(self, id: str, after: int) -> list[tuple[int, str]]:
-        """Return some events after a number; none where there are no more."""
-        query = select(run_event.c.seq, run_event.c.body).where(
-            run_event.c.run == id, run_event.c.seq > after
-        )
+        """Return a page of `(seq, body)` after seq `after`; an empty list if there are no more events."""
+        query = select(run_event.c.seq, run_event.c.body).where(run_event.c.run == id, run_event.c.seq > after)
         async with self._database.read() as connection:
             rows = await connection.execute(query.order_by(run_event.c.seq).limit(EVENTS_PER_PAGE))
             return _limit_page([(seq, body) for seq, body in rows])
 
     async def newest_seqs(self, runs: Sequence[str]) -> dict[str, int]:
-        """Return the newest numbers that other processes may have written; on SQLite there are no others."""
+        """Return the newest seq of each run. On SQLite the dict is empty: no other process writes events."""
         if not self._database.is_postgres:
             return {}
         query = select(run.c.id, NEWEST_SEQ).where(run.c.id.in_(runs))
@@ -80,11 +72,10 @@ class EventLog:
             return {row.id: row.newest for row in await connection.execute(query)}
 
     def read_signal(self, signal: str) -> Iterator[tuple[str, int]]:
-        """Read a signal of another process: the newest number of each run."""
         return decode_signal(self._database.instance_id, signal)
 
     async def run_progress(self, tenant: str, id: str) -> RunProgress:
-        """Return how a run stands, and what was written of it until that moment."""
+        """Read status and newest seq in one query, so that they are consistent. Raises NotFound."""
         query = select(run.c.status, NEWEST_SEQ).where(run.c.id == id, run.c.tenant == tenant)
         async with self._database.read() as connection:
             row = (await connection.execute(query)).first()
@@ -93,7 +84,7 @@ class EventLog:
         return RunProgress(row.status in LIVE_STATUSES, row.newest)
 
     async def discussion_progress(self, tenant: str, discussion: str) -> dict[str, RunProgress]:
-        """Return how all runs of a discussion stand at one moment, the oldest first."""
+        """Return the progress of all runs in one query, oldest run first."""
         mine = (run.c.discussion == discussion, run.c.tenant == tenant)
         query = select(run.c.id, run.c.status, NEWEST_SEQ).where(*mine).order_by(run.c.id)
         async with self._database.read() as connection:
@@ -108,9 +99,9 @@ class EventLog:
         return WriteResult(frozenset(entry.lease.run for entry in entries) - owned, numbers)
 
     async def _write_with_records(self, entries: Sequence[EventLogEntry]) -> tuple[set[str], dict[str, int]]:
-        """Write finished turns and ends together with their events."""
         numbers: dict[str, int] = {}
         async with self._database.write() as connection:
+            # Lock discussions before runs, as all transactions do, so that they cannot deadlock.
             if ending := [entry.lease.discussion for entry in entries if entry.ending is not None]:
                 await lock_discussions(connection, ending)
             owned = await insert_events_in_transaction(self._database, connection, entries)
@@ -125,54 +116,52 @@ class EventLog:
     async def _insert_records(
         self, connection: AsyncConnection, lease: RunLease, records: RunRecords
     ) -> dict[str, int]:
-        """Write what is kept, and return the numbers of messages."""
+        """Return the numbers of the messages by id. Rows that exist already stay unchanged."""
         for moved in records.lanes:
             await move_lane(connection, lease.run, moved)
         for basis, body in records.analysis_results.items():
-            unless_there = self._database.insert_into(finding).on_conflict_do_nothing()
-            await connection.execute(unless_there, {"run": lease.run, "basis": basis, "body": body})
+            insert_new = self._database.insert_into(finding).on_conflict_do_nothing()
+            await connection.execute(insert_new, {"run": lease.run, "basis": basis, "body": body})
         payer = Payer(tenant=lease.tenant, account=lease.account, discussion=lease.discussion, run=lease.run)
         await add_charges(self._database, connection, payer, records.charges)
         return {new.id: await self._insert_message(connection, lease, new) for new in records.messages}
 
     async def _insert_message(self, connection: AsyncConnection, lease: RunLease, new: Message) -> int:
-        """Insert a finished turn unless it is there, and return its number."""
-        unless_there = (
-            self._database.insert_into(message).on_conflict_do_nothing().returning(message.c.number)
-        )
-        added = await connection.execute(unless_there, message_values(lease.tenant, new, lease.place))
+        """Return the number of the message, also if the turn exists already.
+
+        A batch may be written twice, and a turn may be repeated after a crash, under another message id.
+        """
+        insert_new = self._database.insert_into(message).on_conflict_do_nothing().returning(message.c.number)
+        added = await connection.execute(insert_new, message_values(lease.tenant, new, lease.place))
         if (number := added.scalar()) is not None:
             return int(number)
         if new.participant is None:
             return int((await connection.execute(NUMBER_BY_ID, {"of_id": new.id})).scalar_one())
-        name = {f"of_{column.name}": getattr(new, column.name) for column in TURN_COLUMNS}
-        return int((await connection.execute(NUMBER_BY_TURN, name)).scalar_one())
+        turn_key = {f"of_{column.name}": getattr(new, column.name) for column in TURN_COLUMNS}
+        return int((await connection.execute(NUMBER_BY_TURN, turn_key)).scalar_one())
 
     async def _end_run(self, connection: AsyncConnection, entry: EventLogEntry, ending: RunEnding) -> None:
-        heeded = run.c.revision <= ending.applied_revision
+        """End the run, or set it to `waiting` if a user requested a retry that this execution has not applied."""
+        is_applied = run.c.revision <= ending.applied_revision
         ended = (
             update(run)
             .where(run.c.id == entry.lease.run, run.c.status.in_(LIVE_STATUSES))
             .values(
-                status=case((heeded, ending.status), else_="waiting"),
-                ended_at=case((heeded, ending.ended_at), else_=None),
-                begun=case((heeded, run.c.begun), else_=run.c.revision),
+                status=case((is_applied, ending.status), else_="waiting"),
+                ended_at=case((is_applied, ending.ended_at), else_=None),
+                begun=case((is_applied, run.c.begun), else_=run.c.revision),
             )
             .returning(run.c.status)
         )
         if (await connection.execute(ended)).scalar() == ending.status:
             await fail_open_lanes(connection, entry.lease.run)
-        touched = (
-            update(discussion)
-            .where(discussion.c.id == entry.lease.discussion)
-            .values(updated_at=ending.ended_at)
-        )
+        touched = update(discussion).where(discussion.c.id == entry.lease.discussion).values(updated_at=ending.ended_at)
         await connection.execute(touched)
         await notify_discussion_change(self._database, connection, entry.lease.tenant, entry.lease.discussion)
 
 
 def _limit_page(rows: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Return as many events as make a page: a reader that does not read holds one."""
+    """Limit a page to about MAX_PAGE_CHARS: a client that does not read keeps one page in memory."""
     page: list[tuple[int, str]] = []
     size = 0
     for seq, body in rows:

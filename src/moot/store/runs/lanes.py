@@ -1,4 +1,4 @@
-"""The lanes of a debate: how far each participant has come. One function makes every change."""
+"""Lanes of a debate: the state of each participant. Only `move_lane` changes a state."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -14,9 +14,9 @@ ALLOWED_PREVIOUS: Mapping[LaneStatus, Sequence[LaneStatus]] = {
     "initial": (),
     "debate": ("initial",),
     "complete": ("initial", "debate"),
-    "error": ("initial", "debate", "complete"),  # one that was settled may be let debate after all
+    "error": ("initial", "debate", "complete"),  # a complete lane may still debate, and fail
 }
-UNFINISHED_ERROR = "The run ended before it had answered."
+UNFINISHED_ERROR = "The run ended before this participant answered."
 
 
 class Lanes:
@@ -36,18 +36,16 @@ async def add_lanes(connection: AsyncConnection, run: str, participants: Iterabl
 
 
 async def fail_open_lanes(connection: AsyncConnection, run: str) -> None:
-    """Leave no lane on its way in a run that is over, so that it can be tried again."""
-    left = select(lane.c.participant).where(lane.c.run == run, lane.c.status.in_(("initial", "debate")))
-    for participant in (await connection.execute(left)).scalars().all():
-        await move_lane(
-            connection, run, Lane(participant=participant, status="error", error=UNFINISHED_ERROR)
-        )
+    """Set unfinished lanes of an ended run to `error`, so that a user can retry them."""
+    unfinished = select(lane.c.participant).where(lane.c.run == run, lane.c.status.in_(("initial", "debate")))
+    for participant in (await connection.execute(unfinished)).scalars().all():
+        await move_lane(connection, run, Lane(participant=participant, status="error", error=UNFINISHED_ERROR))
 
 
 async def move_lane(connection: AsyncConnection, run: str, new_lane: Lane, *, retry: bool = False) -> bool:
-    """Bring a lane to another state, if it may go there from where it is; tell whether it did.
+    """Return whether the state changed. A transition that is not allowed changes nothing.
 
-    Only a retry leads out of an error: so a lane that failed is never complete unless it was tried again.
+    Only a retry leaves the `error` state, so a late answer cannot complete a failed lane.
     """
     before = ("error",) if retry else ALLOWED_PREVIOUS[new_lane.status]
     moved = (

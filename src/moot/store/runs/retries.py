@@ -1,4 +1,4 @@
-"""Trying again what failed in a run: while it goes on, and after it has ended."""
+"""Retries of failed participants, in live and in ended runs."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from moot.store.discussions.discussions import RUN_COLUMNS, lock_discussions, no
 from moot.store.runs.lanes import move_lane
 from moot.store.runs.workers import lock_worker
 from moot.store.schema import lane, message, run
-from moot.types.debate import Lane
+from moot.types.debate import Lane, LaneStatus
 from moot.types.discussions import LIVE_STATUSES, Run
 from moot.types.errors import Conflict, NotFound
 from moot.types.events import ANSWERED_STATUSES
@@ -24,14 +24,12 @@ RETRY_COLUMNS = [*RUN_COLUMNS, run.c.plan, run.c.stop, run.c.stopped, run.c.retr
 
 
 class RetriedRun(NamedTuple):
-    """A run of which something is tried again; one that had ended `begins` anew."""
-
     run: Run
-    restarts: bool
+    restarts: bool  # the run had ended
 
 
 class Retries:
-    """`worker` is who takes up a run that had ended."""
+    """`worker` is the id of this worker, which executes a run that had ended."""
 
     def __init__(self, database: Database, worker: str) -> None:
         self._database = database
@@ -46,36 +44,35 @@ class Retries:
         reserve: ReserveBudget | None = None,
         measures: Mapping[str, ModelLimits] | None = None,
     ) -> RetriedRun:
-        """Let one participant of a run try again, perhaps with another model, or all that failed.
+        """Retry one participant, optionally with another model, or by default all that failed.
 
-        It goes on for whoever can `reserve` what that costs; `measures` are what is known of the model.
+        `reserve` runs in the same transaction and raises if the budget is too small. `measures` are the limits of the
+        model. Raises NotFound, or Conflict if the run is being stopped or there is nothing to retry.
         """
         async with self._database.write() as connection:
             row = await self._lock_run(connection, tenant, id)
             plan: RunPlan = row["plan"]
-            who = _select_participants(
+            participants = _select_participants(
                 plan, participant, await _find_failed_participants(connection, id, plan)
             )
             if model is not None and participant is not None:
                 plan = plan.with_model(participant, model, measures)
-            run = await self._mark_for_retry(connection, tenant, row, plan, who)
+            run = await self._mark_for_retry(connection, tenant, row, plan, participants)
             if reserve is not None:
                 await reserve(connection)
             return RetriedRun(run, restarts=row["status"] not in LIVE_STATUSES)
 
     async def _lock_run(self, connection: AsyncConnection, tenant: str, id: str) -> Mapping[str, Any]:
-        """Let nobody else change a run, nor its discussion, which is held first."""
+        """Lock the discussion first and then the run, in the order that all transactions use."""
         mine = (run.c.id == id, run.c.tenant == tenant)
         discussion = (await connection.execute(select(run.c.discussion).where(*mine))).scalar()
         if discussion is None:
             raise NotFound(f"There is no run {id!r}.")
         await lock_discussions(connection, [discussion])
-        row = (
-            (await connection.execute(select(*RETRY_COLUMNS).where(*mine).with_for_update())).mappings().one()
-        )
+        row = (await connection.execute(select(*RETRY_COLUMNS).where(*mine).with_for_update())).mappings().one()
         await _reject_concurrent_version(connection, dict(row))
         if row["status"] in LIVE_STATUSES and row["stop"] is not None:
-            raise Conflict("This run is being stopped: wait for its end, then try again.")
+            raise Conflict("This run is being stopped. Wait until it ends, then retry.")
         return dict(row)
 
     async def _mark_for_retry(
@@ -86,6 +83,7 @@ class Retries:
         plan: RunPlan,
         participants: Sequence[str],
     ) -> Run:
+        """Increment the revision. A live run keeps its worker; an ended run gets this worker and waits for it."""
         id, revision = row["id"], row["revision"] + 1
         for participant in participants:
             await _delete_failed_turns(connection, id, participant)
@@ -107,20 +105,24 @@ class Retries:
 
 
 async def _reject_concurrent_version(connection: AsyncConnection, row: Mapping[str, Any]) -> None:
-    """Let no version of an answer be made while others read the discussion, nor the other way round."""
-    beside = (run.c.discussion == row["discussion"], run.c.id != row["id"], run.c.status.in_(LIVE_STATUSES))
-    one_is = [] if row["again"] else [run.c.again.is_not(None)]
-    if speaking := (await connection.execute(select(run.c.id).where(*beside, *one_is).limit(1))).scalar():
-        raise Conflict(f"An answer is given anew: wait for run {speaking}, or stop it first.")
+    """Raise Conflict if another run is live and one of the two regenerates an answer.
+
+    A new version must not appear while another run reads the discussion.
+    """
+    others = (run.c.discussion == row["discussion"], run.c.id != row["id"], run.c.status.in_(LIVE_STATUSES))
+    regenerates = [] if row["again"] else [run.c.again.is_not(None)]
+    query = select(run.c.id).where(*others, *regenerates).limit(1)
+    if live_run := (await connection.execute(query)).scalar():
+        raise Conflict(f"An answer is being regenerated. Wait for run {live_run}, or stop it first.")
 
 
 async def _find_failed_participants(connection: AsyncConnection, id: str, plan: RunPlan) -> list[str]:
-    """List who has an error in its lane, or a turn without an answer and none that came after it."""
+    """Return ids, in the order of the plan, of participants with a failed lane or without an answer in the last turn."""
     lanes = select(lane.c.participant).where(lane.c.run == id, lane.c.status == "error")
     errors = set((await connection.execute(lanes)).scalars())
     turns = select(message.c.participant, message.c.status).where(message.c.run == id)
-    spoken = await connection.execute(turns.order_by(message.c.number))
-    last = {row.participant: row.status for row in spoken}
+    rows = await connection.execute(turns.order_by(message.c.number))
+    last = {row.participant: row.status for row in rows}
     return [
         who.id
         for who in plan.responding_participants
@@ -129,34 +131,33 @@ async def _find_failed_participants(connection: AsyncConnection, id: str, plan: 
 
 
 async def _delete_failed_turns(connection: AsyncConnection, id: str, participant: str) -> None:
-    """Delete the turns that are to be spoken anew, of which the log still tells, and open the lane again.
+    """Delete turns without an answer and reopen the lane. The event log keeps their events.
 
-    What was told before such a turn goes too: it is told anew, with what the others have answered since.
+    The instructions of such a turn are deleted too. The retry writes new ones, with newer answers of the others.
     """
     mine = (message.c.run == id, message.c.participant == participant)
     await connection.execute(delete(message).where(*mine, message.c.status.not_in(ANSWERED_STATUSES)))
     answered = select(message.c.stage, message.c.round).where(*mine)
     alone = msgspec.json.encode((participant,)).decode()
-    to_it = or_(message.c.thread == participant, message.c.audience == alone)
-    told = (message.c.run == id, message.c.hidden.is_(True), to_it)
+    to_participant = or_(message.c.thread == participant, message.c.audience == alone)
+    instructions = (message.c.run == id, message.c.hidden.is_(True), to_participant)
     unanswered = tuple_(message.c.stage, message.c.round).not_in(answered)
-    await connection.execute(delete(message).where(*told, unanswered))
-    first = select(message.c.id).where(*mine, message.c.stage == "initial")
-    begun = (await connection.execute(first)).first() is not None
-    await move_lane(
-        connection, id, Lane(participant=participant, status="debate" if begun else "initial"), retry=True
-    )
+    await connection.execute(delete(message).where(*instructions, unanswered))
+    initial_answer = select(message.c.id).where(*mine, message.c.stage == "initial")
+    has_initial_answer = (await connection.execute(initial_answer)).first() is not None
+    status: LaneStatus = "debate" if has_initial_answer else "initial"
+    await move_lane(connection, id, Lane(participant=participant, status=status), retry=True)
 
 
 def _select_participants(plan: RunPlan, participant: str | None, failed: Sequence[str]) -> Sequence[str]:
-    """Say who tries again, if anybody may."""
+    """Raise Conflict if there is nothing to retry, NotFound if the participant is unknown."""
     if participant is None:
         if not failed:
-            raise Conflict("Nobody has failed in this run: there is nothing to try again.")
+            raise Conflict("No participant has failed in this run. There is nothing to retry.")
         return failed
     who = next((one for one in plan.participants if one.id == participant), None)
     if who is None:
-        raise NotFound(f"Nobody called {participant!r} takes part in this run.")
+        raise NotFound(f"This run has no participant {participant!r}.")
     if participant not in failed:
-        raise Conflict(f"{who.name} has not failed: there is nothing to try again.")
+        raise Conflict(f"{who.name} has not failed. There is nothing to retry.")
     return [participant]

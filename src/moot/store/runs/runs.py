@@ -1,4 +1,4 @@
-"""Runs: taken in with the message that starts them, claimed by a worker, stopped, and ended once."""
+"""Runs: creation, leases of workers, and commands such as stop and retry."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
@@ -22,42 +22,33 @@ from moot.types.tools import ApprovalDecision
 
 
 class RetryCommand(Struct, frozen=True):
-    """Who is to try again, and in which revision each is due; `plan` says with which models."""
-
-    revision: int
-    retries: dict[str, int]
-    plan: RunPlan
+    revision: int  # the newest one
+    retries: dict[str, int]  # participant id: revision that retries it
+    plan: RunPlan  # with the models to use
 
 
 class RunCommands(Struct, frozen=True):
-    """What is wished of a run: that it ends, and why; which participants are to end, and which to try again.
+    """All requests of users for a live run. Its worker reads them when it is notified."""
 
-    `answers` are those to calls that somebody was asked about.
-    """
-
-    stop_reason: StopReason | None
-    stopped_participants: tuple[str, ...]
+    stop_reason: StopReason | None  # None: the run continues
+    stopped_participants: tuple[str, ...]  # ids
     retry: RetryCommand | None = None
-    approval_decisions: Mapping[str, ApprovalDecision] = {}
+    approval_decisions: Mapping[str, ApprovalDecision] = {}  # tool call id: decision
 
 
 class RunLease(Struct, frozen=True, kw_only=True):
-    """A run as its new owner finds it. Whoever holds an older epoch writes no more.
-
-    `revision` is the one that is executed; what was to be tried again since then is due after it. It `waits` while
-    something that was started before it in its discussion is still going on.
-    """
+    """The right of one worker to execute a run. A newer lease has a higher epoch and fences this one."""
 
     run: str
     tenant: str
     discussion: str
     plan: RunPlan
-    epoch: int
-    seq: int
-    place: int
-    revision: int = 0
-    account: str | None = None
-    must_wait: bool = False
+    epoch: int  # fencing token: with an older epoch, no event is written
+    seq: int  # newest event in the log; 0 on the first execution
+    place: int  # position of the run in the discussion
+    revision: int = 0  # the revision to execute; later retries run after it
+    account: str | None = None  # pays for the run
+    must_wait: bool = False  # an earlier run of the discussion is still live
 
 
 class Runs:
@@ -73,7 +64,7 @@ class Runs:
         return Run(**row)
 
     async def list_runs(self, tenant: str, discussion: str) -> tuple[Run, ...]:
-        """List the runs of a discussion in the order of what they answer."""
+        """Return the runs in the order of the messages that they answer."""
         mine = (run.c.discussion == discussion, run.c.tenant == tenant)
         query = select(*RUN_COLUMNS).where(*mine).order_by(run.c.place, run.c.created_at, run.c.id)
         async with self._database.read() as connection:
@@ -85,29 +76,33 @@ class Runs:
         return plan
 
     async def acquire_lease(self, id: str, worker: str, revision: int | None = None) -> RunLease | None:
-        """Let a worker become the owner of a run; None if it is over, gone, or in another revision by now."""
+        """Make `worker` the owner of a run and fence the previous owner.
+
+        Returns None if the run has ended, was deleted, or has another revision. Raises ShuttingDown if this worker was
+        taken over itself.
+        """
         mine = [run.c.id == id, run.c.status.in_(LIVE_STATUSES)]
         if revision is not None:
             mine.append(run.c.begun == revision)
         owned = (run.c.tenant, run.c.discussion, run.c.plan, run.c.epoch, run.c.place, run.c.account)
         last = select(func.coalesce(func.max(run_event.c.seq), 0)).where(run_event.c.run == id)
-        claimed = (
+        new_lease = (
             update(run)
             .where(*mine)
             .values(epoch=run.c.epoch + 1, worker=worker, status="running")
             .returning(*owned, run.c.begun.label("revision"))
         )
-        stands = select(last.scalar_subquery(), _earlier_live_query(id).exists())
+        progress = select(last.scalar_subquery(), _earlier_live_query(id).exists())
         async with self._database.write() as connection:
             await lock_worker(connection, worker)
-            row = (await connection.execute(claimed)).mappings().first()
+            row = (await connection.execute(new_lease)).mappings().first()
             if row is None:
                 return None
-            seq, waits = (await connection.execute(stands)).one()
-        return RunLease(run=id, seq=seq, must_wait=waits, **row)
+            seq, must_wait = (await connection.execute(progress)).one()
+        return RunLease(run=id, seq=seq, must_wait=must_wait, **row)
 
     async def waiting_revision(self, id: str, worker: str) -> int | None:
-        """Return the revision in which a run of a worker is to go on, if it is to."""
+        """Return the revision to execute next, or None if the run does not wait for this worker."""
         waiting = (run.c.id == id, run.c.worker == worker, run.c.status == "waiting")
         query = select(run.c.begun).where(*waiting)
         async with self._database.read() as connection:
@@ -118,14 +113,17 @@ class Runs:
         columns = (run.c.stop, run.c.stopped, run.c.revision, run.c.retried, run.c.plan)
         async with self._database.read() as connection:
             row = (await connection.execute(select(*columns).where(run.c.id == id))).first()
-            answers = {one.id: one.answer for one in await connection.execute(_decisions_query(id))}
-        if row is None:
+            decisions = {one.id: one.answer for one in await connection.execute(_decisions_query(id))}
+        if row is None:  # deleted
             return RunCommands("stopped_by_user", ())
-        again = RetryCommand(row.revision, row.retried, row.plan) if row.retried else None
-        return RunCommands(row.stop, row.stopped or (), again, answers)
+        retry = RetryCommand(row.revision, row.retried, row.plan) if row.retried else None
+        return RunCommands(row.stop, row.stopped or (), retry, decisions)
 
     async def request_stop(self, tenant: str, id: str, participant: str | None = None) -> Run:
-        """Note that a run, or one participant of it, is to end; a run that is over stays as it is."""
+        """Request the stop of a run, or of one participant, and notify its worker.
+
+        Returns an ended run unchanged. Raises NotFound if there is no such run or participant.
+        """
         mine = (run.c.id == id, run.c.tenant == tenant)
         query = select(*RUN_COLUMNS, run.c.stopped, run.c.plan).where(*mine).with_for_update()
         async with self._database.write() as connection:
@@ -134,23 +132,23 @@ class Runs:
                 raise NotFound(f"There is no run {id!r}.")
             found = Run(**{name: row[name] for name in Run.__struct_fields__})
             if participant is not None and participant not in [who.id for who in row["plan"].participants]:
-                raise NotFound(f"Nobody called {participant!r} takes part in this run.")
+                raise NotFound(f"This run has no participant {participant!r}.")
             if found.status not in LIVE_STATUSES:
                 return found
-            wish: dict[str, Any] = {"stop": "stopped_by_user"}
+            values: dict[str, Any] = {"stop": "stopped_by_user"}
             if participant is not None:
-                wish = {"stopped": tuple(dict.fromkeys([*(row["stopped"] or ()), participant]))}
-            await connection.execute(update(run).where(*mine).values(**wish))
+                values = {"stopped": tuple(dict.fromkeys([*(row["stopped"] or ()), participant]))}
+            await connection.execute(update(run).where(*mine).values(**values))
             await self._database.notify(connection, "moot_control", id)
         return found
 
     async def has_earlier_live_run(self, id: str) -> bool:
-        """Tell whether something that was started before this run in its discussion is still going on."""
+        """Return whether an earlier run of the same discussion is still live."""
         async with self._database.read() as connection:
             return (await connection.execute(_earlier_live_query(id).limit(1))).first() is not None
 
     async def list_worker_runs(self, worker: str) -> Sequence[tuple[str, int]]:
-        """List the runs that a worker had when it was last seen, and the revisions they are in."""
+        """Return id and revision of the live runs assigned to a worker."""
         query = select(run.c.id, run.c.begun).where(run.c.worker == worker, run.c.status.in_(LIVE_STATUSES))
         async with self._database.read() as connection:
             return [(row.id, row.begun) for row in await connection.execute(query.order_by(run.c.id))]
@@ -178,7 +176,7 @@ async def add_run(connection: AsyncConnection, payer: Payer, new: Run, plan: Run
 
 
 async def interrupt_runs(database: Database, connection: AsyncConnection, discussion: str) -> None:
-    """Let a discussion's runs end because something new was said."""
+    """Stop the live runs of a discussion because a user sent a new message."""
     query = (
         update(run)
         .where(run.c.discussion == discussion, run.c.status.in_(LIVE_STATUSES), run.c.stop.is_(None))

@@ -1,7 +1,7 @@
-"""The roll of the workers on one Postgres: who lives, by beats that are counted, and who takes over from whom.
+"""Registry of the workers on one Postgres database, with heartbeats and takeovers.
 
-Whoever gives a worker something to do holds its line with a light lock; whoever strikes it off needs the line alone.
-So nothing is ever given to a worker that has been struck off.
+A transaction that gives a run to a worker holds a shared lock on the row of that worker. A takeover locks the row
+exclusively. Therefore no worker gets a run after its takeover has begun.
 """
 
 import time
@@ -16,10 +16,8 @@ from moot.types.errors import ShuttingDown
 
 
 class WorkerState(NamedTuple):
-    """What a worker's line tells of it; `reaper` is who takes over, or itself where it has left."""
-
-    heartbeats: int
-    successor: str | None
+    heartbeats: int  # a counter, because clocks of servers differ
+    successor: str | None  # id of the worker that takes over; its own id after it left
 
 
 class WorkerRegistry:
@@ -31,18 +29,18 @@ class WorkerRegistry:
             await connection.execute(insert(worker).values(id=id, beats=0, created_at=time.time()))
 
     async def mark_as_left(self, id: str) -> None:
-        """Let others take over what may be left, without waiting for the lease."""
+        """Let other workers take over remaining runs at once, before the lease times out."""
         async with self._database.write() as connection:
             await connection.execute(update(worker).where(worker.c.id == id).values(reaper=id))
 
     async def register_as_left(self, id: str) -> None:
-        """Put down somebody who has something and is on no roll, so that one of those who live takes over."""
+        """Register a worker that owns runs but has no row, so that a live worker takes over. Idempotent."""
         left = self._database.insert_into(worker).values(id=id, beats=0, reaper=id, created_at=time.time())
         async with self._database.write() as connection:
             await connection.execute(left.on_conflict_do_nothing())
 
     async def send_heartbeat(self, id: str) -> bool:
-        """Give a sign of life, and tell whether nobody has taken over yet."""
+        """Return False if another worker is taking over: the caller is fenced."""
         mine = update(worker).where(worker.c.id == id, worker.c.reaper.is_(None))
         async with self._database.write() as connection:
             return bool((await connection.execute(mine.values(beats=worker.c.beats + 1))).rowcount)
@@ -53,11 +51,15 @@ class WorkerRegistry:
             return {row.id: WorkerState(row.beats, row.reaper) for row in await connection.execute(query)}
 
     async def begin_takeover(self, id: str, state: WorkerState, successor: str) -> bool:
-        """Become the reaper of a worker, unless it gave a sign of life, somebody else was first, or its line is held."""
+        """Return whether `successor` may take over.
+
+        It may not if the worker sent a heartbeat since `state`, if another worker was first, or if the row is locked. A
+        locked row means that the worker is getting a run, so it is alive.
+        """
         same = (worker.c.beats == state.heartbeats, worker.c.reaper.is_not_distinct_from(state.successor))
-        alone = select(worker.c.id).where(worker.c.id == id, *same).with_for_update(skip_locked=True)
+        locked = select(worker.c.id).where(worker.c.id == id, *same).with_for_update(skip_locked=True)
         async with self._database.write() as connection:
-            if (await connection.execute(alone)).first() is None:
+            if (await connection.execute(locked)).first() is None:
                 return False
             await connection.execute(update(worker).where(worker.c.id == id).values(reaper=successor))
         return True
@@ -68,9 +70,9 @@ class WorkerRegistry:
 
 
 async def lock_worker(connection: AsyncConnection, id: str) -> None:
-    """Let nobody take over from a worker in this transaction; raise if somebody has done so."""
+    """Block takeovers of this worker until the transaction ends. Raises ShuttingDown if one has begun."""
     if connection.dialect.name == "sqlite":
-        return  # a file has one worker, and no roll
+        return  # one worker per file, without a registry
     mine = select(worker.c.id).where(worker.c.id == id, worker.c.reaper.is_(None))
     if (await connection.execute(mine.with_for_update(read=True, key_share=True))).first() is None:
-        raise ShuttingDown("This server is ending: ask again in a moment.")
+        raise ShuttingDown("This server is shutting down. Try again in a moment.")

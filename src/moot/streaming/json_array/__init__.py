@@ -1,1 +1,1 @@
-"""Incremental parser for the JSON array of speech and actions that a lesson turn streams."""
+"""Incremental parser for the JSON array of speech and actions in the stream of a lesson turn."""

@@ -1,4 +1,7 @@
-"""Where the answer begins in what a model wrote, and what is only prose with a bracket in it."""
+"""Detection of the JSON array in a response, as opposed to prose with brackets.
+
+Functions return None where the buffer is too short to decide.
+"""
 
 import re
 
@@ -13,13 +16,16 @@ from moot.streaming.json_array.repair import (
 _OPENING_BRACKET = re.compile(r"[\[{]")
 _FENCE = re.compile(r"\s*(?:`{3,}\w*\s*)?")
 _TYPED_OBJECT = re.compile(r"\{\s*[\"']type[\"']\s*:")
-_TYPED_OBJECT_LENGTH = len('{"type":') + 8  # with a little white space
+_TYPED_OBJECT_LENGTH = len('{"type":') + 8  # allows some whitespace
 _WORD = re.compile(r"[-+.\w]+")
 _MAX_BRACKETS = 4
 
 
 def find_answer_start(text: str, start: int, *, is_final: bool) -> tuple[int, bool | None]:
-    """Find the bracket or brace at which the answer begins, and whether it surely does; the end, if there is none."""
+    """Return the index of the opening bracket or brace, and whether the JSON begins there.
+
+    Without a match, return the length of the text and False. `is_final`: no more text follows.
+    """
     while mark := _OPENING_BRACKET.search(text, start):
         start = mark.start()
         found = is_answer_start(text, start)
@@ -32,11 +38,11 @@ def find_answer_start(text: str, start: int, *, is_final: bool) -> tuple[int, bo
 
 
 def is_answer_start(text: str, at: int) -> bool | None:
-    """Tell whether the answer begins at this bracket or brace, and is not prose with a bracket in it.
+    """Distinguish JSON from prose such as "[1]", "[ ]" and quoted lists.
 
-    Objects make an array wherever it stands. Strings make one only at the start of a line, an empty one is alone on
-    its line, and numbers and literals come first only where nothing stands before them: prose has "[1]", "[ ]" and
-    quoted lists. An object without an array has a type, or stands at the start of a line.
+    An array of objects may begin anywhere, an array of strings only at a line start.
+    An empty array must be alone on its line. Numbers and literals count only at the start of the text.
+    An object without an array needs a "type" key or a line start.
     """
     return _opens_object(text, at) if text[at] == "{" else _opens_array(text, at)
 

@@ -1,4 +1,4 @@
-"""What an array of speech and actions is made of."""
+"""Item types that the JSON array parser returns: speech and objects."""
 
 from typing import Any
 
@@ -6,16 +6,16 @@ from msgspec import Struct
 
 
 class SpeechDelta(Struct, frozen=True):
-    """Speech that was added.
+    """New text of a speech item.
 
-    What two items say is kept apart by a space, unless there is white space or the script puts none between sentences.
+    A space separates two items, unless there is whitespace or the script has no spaces between sentences.
     """
 
     text: str
 
 
 class ObjectItem(Struct, frozen=True):
-    """An object that is no speech, with the keys that the model wrote."""
+    """A complete object that is not speech, with the keys that the model wrote."""
 
     value: dict[str, Any]
 
@@ -24,7 +24,7 @@ ArrayPiece = SpeechDelta | ObjectItem
 
 
 def action_name_and_params(item: ObjectItem) -> tuple[str, dict[str, Any]] | None:
-    """Return the name and the parameters of an action, in either spelling."""
+    """Accept both key spellings that models use: `name`/`tool_name` and `params`/`parameters`."""
     name = item.value.get("name") or item.value.get("tool_name")
     params = item.value.get("params") or item.value.get("parameters")
     if not isinstance(name, str) or not name:

@@ -1,8 +1,8 @@
-"""Reading a JSON array while it streams: speech as it grows, other objects when they are whole, in their order.
+"""Incremental parser for a JSON array of speech and objects.
 
-It needs nothing else of Moot. It reads each character once, whatever way the text is cut, keeps no more than one item,
-never raises, and mends what models get wrong: `lookahead` tells stray quotes, `mending` reads escapes and literals,
-`nest` closes what was left open.
+Speech is returned as it arrives, objects when they are complete, in their order.
+The parser accepts chunks of any size, parses each character once, and buffers one item at most. It never raises.
+It accepts invalid JSON that models write. `repair` handles quotes, escapes and literals, `builder` unclosed brackets.
 """
 
 import re
@@ -38,7 +38,7 @@ __all__ = [
     "action_name_and_params",
 ]
 
-MAX_PREAMBLE_CHARS = 2000  # characters before the array; when there are more of them, all is prose
+MAX_PREAMBLE_CHARS = 2000  # after so much text without an array, the whole response is prose
 _STRUCTURE_CHAR = re.compile(r"[^\s:,]")
 _STRUCTURE_CHAR_BETWEEN_OBJECTS = re.compile(r"[\[{\]]")
 _STRING_STOP = {quote: re.compile(rf"[{quote}\\]").search for quote in "\"'"}
@@ -47,31 +47,32 @@ _COMMENT_ENDS = {"//": "\n", "/*": "*/"}
 
 
 class JsonArrayParser:
-    """Feed it what has come, and close it when no more will.
+    """Call `feed` for each chunk, and `close` at the end.
 
-    Each step reads on from `_at`, and says whether there is enough for the next one to go on.
+    A state machine: each step method parses from `_position`, and may set the next `_step`.
+    It returns False if it needs more text.
     """
 
     def __init__(self) -> None:
         self._buffer = ""
         self._position = 0
-        self._is_final = False  # no more will come
+        self._is_final = False  # no more text follows
         self._closed = False
         self._step: Callable[[JsonArrayParser], bool] = JsonArrayParser._skip_preamble
-        self._search_start = 0  # characters of chatter in which no array begins
-        self._has_bracket = True  # an array, and not objects one after the other
+        self._search_start = 0  # index up to which no array begins
+        self._has_bracket = True  # False: objects in sequence, without an array
         self._containers = ContainerStack()
-        self._has_unquoted_keys = False  # keys are written without quotes
-        self._quote = ""  # around the string that is being read
-        self._in_speech = False  # it is speech
-        self._has_unpaired_quote = False  # a quote in it that was not escaped waits for its second one
-        self._string_parts: list[str] = []  # of it, or of a word
+        self._has_unquoted_keys = False  # the model writes keys without quotes
+        self._quote = ""  # quote character of the current string
+        self._in_speech = False  # the current string is speech
+        self._has_unpaired_quote = False  # the string has an unescaped quote without a second one
+        self._string_parts: list[str] = []  # parts of the current string or word
         self._comment_end = ""
         self._output = ArrayOutput()
 
     @property
     def closed(self) -> bool:
-        """Whether the array's own bracket was seen; what follows it is not read."""
+        """True after the closing bracket of the array. The parser ignores later text."""
         return self._closed
 
     def feed(self, text: str) -> list[ArrayPiece]:
@@ -88,9 +89,9 @@ class JsonArrayParser:
         return self._output.take_pieces()
 
     def close(self) -> list[ArrayPiece]:
-        """No more will come: give what was held back, and the text of an item that was never closed."""
+        """Flush the buffer at the end of the stream. Also returns the text of an incomplete speech item."""
         self._is_final = True
-        read = self.feed("")
+        pieces = self.feed("")
         item = self._containers.item if self._containers else None
         if isinstance(item, dict):
             if (
@@ -103,7 +104,7 @@ class JsonArrayParser:
                 self._output.append_speech_item(item)
         self._in_speech = False
         self._step = JsonArrayParser._ignore_rest
-        return read + self._output.take_pieces()
+        return pieces + self._output.take_pieces()
 
     # Steps before the array, instead of it, and after it
 
@@ -131,18 +132,18 @@ class JsonArrayParser:
     # Steps in the array
 
     def _read_structure(self) -> bool:
-        nest, text = self._containers, self._buffer
-        mark = (_STRUCTURE_CHAR if self._has_bracket or nest else _STRUCTURE_CHAR_BETWEEN_OBJECTS).search(
+        containers, text = self._containers, self._buffer
+        mark = (_STRUCTURE_CHAR if self._has_bracket or containers else _STRUCTURE_CHAR_BETWEEN_OBJECTS).search(
             text, self._position
         )
         start = mark.start() if mark else len(text)
-        if nest.key is not None and "," in text[self._position : start]:
-            nest.key = None  # its value was forgotten
+        if containers.key is not None and "," in text[self._position : start]:
+            containers.key = None  # the value is missing
         self._position = start
         return self._STEPS.get(mark[0], JsonArrayParser._begin_word)(self) if mark else False
 
     def _open_object(self) -> bool:
-        if self._containers.expects_key:  # a brace was forgotten
+        if self._containers.expects_key:  # the closing brace is missing
             self._containers.close_objects()
             self._end_item()
         return self._open_container({})
@@ -165,18 +166,18 @@ class JsonArrayParser:
         return self._end_item()
 
     def _close_array(self) -> bool:
-        nest, start = self._containers, self._position + 1
-        if nest.has_array:
-            nest.close_array()
+        containers, start = self._containers, self._position + 1
+        if containers.has_array:
+            containers.close_array()
         else:
-            rest = self._buffer[start : start + LOOKAHEAD_CHARS] if nest else ""
+            rest = self._buffer[start : start + LOOKAHEAD_CHARS] if containers else ""
             after = find_next_token(rest, 0)
-            if nest and after is None and not self._is_final and len(rest) < LOOKAHEAD_CHARS:
+            if containers and after is None and not self._is_final and len(rest) < LOOKAHEAD_CHARS:
                 return False
             if after is not None and rest[after] in "},":
-                nest.close_object()  # this was meant to be a brace
+                containers.close_object()  # the model wrote a bracket instead of a brace
             else:
-                nest.close_objects()
+                containers.close_objects()
                 self._closed = True
                 self._step = JsonArrayParser._ignore_rest
         self._position = start
@@ -195,7 +196,7 @@ class JsonArrayParser:
     def _skip_comment(self) -> bool:
         end = self._buffer.find(self._comment_end, self._position)
         if end < 0:
-            self._position = max(self._position, len(self._buffer) - 1)  # it may be half of what ends it
+            self._position = max(self._position, len(self._buffer) - 1)  # keep a possible half of "*/"
             return False
         self._position = end + len(self._comment_end)
         self._step = JsonArrayParser._read_structure
@@ -221,12 +222,12 @@ class JsonArrayParser:
         return True
 
     def _begin_string(self) -> bool:
-        nest = self._containers
+        containers = self._containers
         self._quote = self._buffer[self._position]
         self._position += 1
         self._has_unpaired_quote = False
         self._string_parts.clear()
-        if not nest or (nest.key == "content" and len(nest) == 1 and has_type_text(nest.item)):
+        if not containers or (containers.key == "content" and len(containers) == 1 and has_type_text(containers.item)):
             self._in_speech = True
             self._output.begin_item()
         self._step = JsonArrayParser._read_string
@@ -268,24 +269,22 @@ class JsonArrayParser:
     def _quote_ends_string(self, rest: str) -> bool | None:
         return quote_ends_string(
             rest,
-            self._containers.open_brackets(8)
-            if self._has_unpaired_quote
-            else self._containers.innermost_bracket,
+            self._containers.open_brackets(8) if self._has_unpaired_quote else self._containers.innermost_bracket,
             has_unpaired_quote=self._has_unpaired_quote,
             has_unquoted_keys=self._has_unquoted_keys,
             is_final=self._is_final or len(rest) == LOOKAHEAD_CHARS,
         )
 
     def _end_string(self) -> None:
-        nest = self._containers
+        containers = self._containers
         if self._in_speech:
             self._in_speech = False
-            nest.key = None
+            containers.key = None
             return
-        is_type = nest.key == "type" and len(nest) == 1
-        nest.add_value("".join(self._string_parts))
-        if is_type and isinstance(nest.item, dict) and is_speech(nest.item):
-            self._output.append_speech_item(nest.item)  # it had its content before its type
+        is_type = containers.key == "type" and len(containers) == 1
+        containers.add_value("".join(self._string_parts))
+        if is_type and isinstance(containers.item, dict) and is_speech(containers.item):
+            self._output.append_speech_item(containers.item)  # "content" came before "type"
 
     def _append_string_part(self, piece: str) -> None:
         if self._in_speech:
@@ -294,10 +293,10 @@ class JsonArrayParser:
             self._string_parts.append(piece)
 
     def _end_item(self) -> bool:
-        nest = self._containers
-        if not nest and nest.item is not None:
-            item, nest.item = nest.item, None
-            if isinstance(item, dict) and not nest.too_deep:
+        containers = self._containers
+        if not containers and containers.item is not None:
+            item, containers.item = containers.item, None
+            if isinstance(item, dict) and not containers.too_deep:
                 self._output.append_item(item)
         return True
 

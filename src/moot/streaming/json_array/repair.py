@@ -1,8 +1,11 @@
-"""Repairs broken JSON in a stream: quotes, escapes, literals."""
+"""Repair of invalid JSON from models: unescaped quotes, escapes, literals.
+
+Functions return None where the buffer is too short to decide.
+"""
 
 import re
 
-LOOKAHEAD_CHARS = 64  # characters after a mark that may decide about it
+LOOKAHEAD_CHARS = 64  # after a quote or bracket, to decide what it means
 QUOTES = "\"'"
 _WHITESPACE_OR_COMMENT = re.compile(r"(?:\s+|//[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
 _CLOSING_BRACKETS = {"{": "}", "[": "]", "": "]"}
@@ -17,7 +20,7 @@ _MAX_LITERAL_CHARS = 6  # "false" and the character that ends it
 
 
 def find_next_token(text: str, at: int) -> int | None:
-    """Find the next character that is neither white space nor comment."""
+    """Return the index of the next character after whitespace and comments."""
     gap = _WHITESPACE_OR_COMMENT.match(text, at)
     end = gap.end() if gap else at
     if end == len(text) or (text[end] == "/" and text[end + 1 : end + 2] in ("", "/", "*")):
@@ -26,37 +29,36 @@ def find_next_token(text: str, at: int) -> int | None:
 
 
 def opens_quote_pair(before: str, rest: str) -> bool:
-    """Tell whether a quote that ends no string is the first of a pair, by what stands on both sides of it."""
+    """True if an unescaped quote inside a string opens a pair, judged by the characters around it."""
     return not before.isalnum() and not _AFTER_CLOSING_QUOTE.match(rest)
 
 
 def quote_ends_string(
     rest: str, path: str, *, has_unpaired_quote: bool, has_unquoted_keys: bool, is_final: bool
 ) -> bool | None:
-    """Tell whether a quote ends its string, by the `rest` after it, as yes if that is all and leaves it open.
+    """Decide whether a quote ends its string, by the text after it.
 
-    The string stands in what is open on its `path`, innermost first: objects "{" and arrays "[" of an item, or none.
-    `doubt` says that this is likely the second quote of a pair that should have been escaped; `named` that keys are
-    written without quotes.
+    `rest`: the text after the quote.
+    `path`: brackets of the open objects and arrays, innermost first; may be empty.
+    `has_unpaired_quote`: this is probably the second quote of an unescaped pair.
+    `is_final`: no more text follows, so guess instead of returning None.
     """
-    found = _decide_quote_end(
-        rest, path, has_unpaired_quote=has_unpaired_quote, has_unquoted_keys=has_unquoted_keys
-    )
+    found = _decide_quote_end(rest, path, has_unpaired_quote=has_unpaired_quote, has_unquoted_keys=has_unquoted_keys)
     return _guess_quote_end(rest, path) if found is None and is_final else found
 
 
 def _guess_quote_end(rest: str, path: str) -> bool:
-    """Take half a member for one, unless no comma is before it, or it is rather the quote before the last brackets."""
+    """In an array the quote ends the string.
+
+    In an object it does not if a quote follows without a comma, as in `"a "b" c"`.
+    The same holds if a later quote precedes the closing brackets.
+    """
     if path[:1] != "{":
         return True
-    return not _KEY_START.match(rest) and (
-        len(rest) == LOOKAHEAD_CHARS or not _QUOTE_BEFORE_BRACKET.match(rest)
-    )
+    return not _KEY_START.match(rest) and (len(rest) == LOOKAHEAD_CHARS or not _QUOTE_BEFORE_BRACKET.match(rest))
 
 
-def _decide_quote_end(
-    rest: str, path: str, *, has_unpaired_quote: bool, has_unquoted_keys: bool
-) -> bool | None:
+def _decide_quote_end(rest: str, path: str, *, has_unpaired_quote: bool, has_unquoted_keys: bool) -> bool | None:
     at = find_next_token(rest, 0)
     if at is None:
         return None
@@ -71,13 +73,13 @@ def _decide_quote_end(
             if in_object
             else _is_value_start(rest, at + 1)
         )
-    if mark in QUOTES:  # a comma was forgotten
+    if mark in QUOTES:  # the comma is missing
         return _has_colon_after_key(rest, _SIMPLE_QUOTED_KEY, at, mark) if in_object else at > 0
     return is_object_start(rest, at) if mark == "{" and not in_object else False
 
 
 def is_member_start(text: str, at: int, *, has_unquoted_keys: bool) -> bool | None:
-    """Whether a member of an object follows a comma, or what comes where one was forgotten."""
+    """True if an object member follows, or a token that is likely after a trailing comma."""
     start = find_next_token(text, at)
     if start is None:
         return None
@@ -101,7 +103,7 @@ def _is_value_start(text: str, at: int) -> bool | None:
 
 
 def _closes_open_brackets(text: str, at: int, path: str) -> bool | None:
-    """Whether brackets that close are our own: those of the path, and then what may come there."""
+    """True if the closing brackets match `path` and a valid token follows them."""
     for level in range(len(path) + 1):
         if text[at] != _CLOSING_BRACKETS[path[level : level + 1]]:
             return False
@@ -117,11 +119,7 @@ def _closes_open_brackets(text: str, at: int, path: str) -> bool | None:
 def _continues_after_bracket(text: str, gap: int, at: int, path: str) -> bool | None:
     mark, in_object = text[at], path[:1] == "{"
     if mark == ",":
-        return (
-            is_member_start(text, at + 1, has_unquoted_keys=False)
-            if in_object
-            else _is_value_start(text, at + 1)
-        )
+        return is_member_start(text, at + 1, has_unquoted_keys=False) if in_object else _is_value_start(text, at + 1)
     if mark == "{":
         return not in_object
     return not path and (mark == "`" or "\n" in text[gap:at])
@@ -147,7 +145,7 @@ def is_object_start(text: str, at: int) -> bool | None:
     return text[first] in "\"'}" or _has_colon_after_key(text, _UNQUOTED_KEY, first, "")
 
 
-REPLACEMENT_CHARACTER = "\ufffd"  # stands for half a surrogate pair
+REPLACEMENT_CHARACTER = "\ufffd"  # replaces a lone surrogate
 _ESCAPES = {'"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _HEX = re.compile(r"[0-9a-fA-F]{0,4}")
 _LOW_SURROGATE_ESCAPE = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
@@ -167,9 +165,9 @@ def replace_surrogates(text: str) -> str:
 
 
 def parse_escape(text: str, at: int, *, is_final: bool) -> tuple[str, int] | None:
-    """Read the escape at this backslash, and where to go on; `None` if more of it may come.
+    """Return the decoded string and the index after it. None if the escape may be incomplete.
 
-    A backslash that begins no escape is kept: models write LaTeX.
+    An invalid escape keeps its backslash, because models write LaTeX.
     """
     letter = text[at + 1 : at + 2]
     if known := _ESCAPES.get(letter):
@@ -189,11 +187,7 @@ def _parse_unicode_escape(text: str, at: int, *, is_final: bool) -> tuple[str, i
     code = int(text[at + 2 : end], 16)
     if not 0xD800 <= code < 0xE000:
         return chr(code), end
-    return (
-        _parse_surrogate_pair(text, code, end, is_final=is_final)
-        if code < 0xDC00
-        else (REPLACEMENT_CHARACTER, end)
-    )
+    return _parse_surrogate_pair(text, code, end, is_final=is_final) if code < 0xDC00 else (REPLACEMENT_CHARACTER, end)
 
 
 def _parse_surrogate_pair(text: str, high: int, end: int, *, is_final: bool) -> tuple[str, int] | None:
@@ -206,12 +200,12 @@ def _parse_surrogate_pair(text: str, high: int, end: int, *, is_final: bool) -> 
 
 
 def parse_scalar(word: str) -> Scalar:
-    """Read what stands without quotes; a word that is no literal of JSON or Python is a string."""
+    """Parse an unquoted value. A word that is not a JSON or Python literal becomes a string."""
     if word in _LITERALS:
         return _LITERALS[word]
     if not _NUMBER.fullmatch(word):
         return word
     try:
         return int(word) if _INTEGER.fullmatch(word) else float(word)
-    except ValueError:  # more digits than an integer may have
+    except ValueError:  # too many digits for int()
         return float(word)

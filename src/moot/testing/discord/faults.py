@@ -1,4 +1,4 @@
-"""Faults that the fake Discord injects, and its rate limits."""
+"""Fault injection and rate limits of the fake Discord."""
 
 import time
 from collections.abc import Callable
@@ -23,14 +23,14 @@ class RateLimitBuckets:
         self._windows: dict[str, RateWindow] = {}
 
     def count_request(self, route: str, major: str) -> tuple[bool, dict[str, str]]:
-        """Count a request; tell whether there was room for it, and what the headers say."""
+        """Count a request in its bucket. Returns whether it is allowed, and the rate limit headers."""
         now = self._clock()
         window = self._windows.setdefault(f"{route} {major}", RateWindow())
         if now >= window.resets_at:
             window.resets_at, window.request_count = now + self.window_seconds, 0
-        room = window.request_count < self.limit
-        window.request_count += room
-        return room, {
+        allowed = window.request_count < self.limit
+        window.request_count += allowed
+        return allowed, {
             "X-RateLimit-Limit": str(self.limit),
             "X-RateLimit-Remaining": str(self.limit - window.request_count),
             "X-RateLimit-Reset": f"{time.time() + window.resets_at - now:.3f}",
@@ -40,22 +40,20 @@ class RateLimitBuckets:
 
 
 FaultKind = Literal[
-    "rate",  # 429, and when to try again
-    "cloudflare",  # 429 of whoever stands before Discord
-    "broken",  # 502, and nothing was done
-    "done_and_broken",  # 502, although it was done
-    "lost",  # done, and the connection breaks before the answer
+    "rate",  # 429 with retry_after
+    "cloudflare",  # 429 of Cloudflare, without a JSON body
+    "broken",  # 502; the request was not processed
+    "done_and_broken",  # 502, although the request was processed
+    "lost",  # the request was processed, but the connection closes before the response
 ]
 
 
 class InjectedFault(Struct):
-    """The next `times` requests whose method and path begin so go wrong in this way, after `skip` that do not."""
-
-    request_prefix: str
+    request_prefix: str  # method and path, such as `POST /channels/`
     kind: FaultKind
-    times: int = 1
-    skip: int = 0
-    retry_after: float = 0.05
+    times: int = 1  # matching requests that fail
+    skip: int = 0  # matching requests that succeed first
+    retry_after: float = 0.05  # seconds
 
 
 class FaultInjector:
@@ -66,7 +64,7 @@ class FaultInjector:
         self._pending_faults.append(InjectedFault(request_prefix, kind, times, skip))
 
     def take_fault(self, request: str) -> InjectedFault | None:
-        """Find out whether a request, such as `POST /channels/…`, goes wrong."""
+        """Return the fault for a request, such as `POST /channels/…`, or None. Uses up one of its `times`."""
         for fault in self._pending_faults:
             if request.startswith(fault.request_prefix):
                 if fault.skip:

@@ -1,4 +1,4 @@
-"""The gateway: HELLO, IDENTIFY, READY, heartbeats, events with numbers, and RESUME after a cut."""
+"""The WebSocket gateway of the fake Discord: IDENTIFY, heartbeats, numbered events and RESUME."""
 
 import asyncio
 from collections import deque
@@ -11,11 +11,11 @@ from moot.testing.discord.guild import FakeGuild, Json
 DISPATCH, HEARTBEAT, IDENTIFY, RESUME, INVALID_SESSION, HELLO, ACK = 0, 1, 2, 6, 9, 10, 11
 AUTHENTICATION_FAILED, DISALLOWED_INTENTS = 4004, 4014
 MAX_SESSION_EVENTS = 1000
-PRIVILEGED_INTENTS = (1 << 1) | (1 << 15)  # members, and what is in messages
+PRIVILEGED_INTENTS = (1 << 1) | (1 << 15)  # guild members and message content
 
 
 class GatewaySession:
-    """What was dispatched to one client, so that it can go on after a cut."""
+    """Events sent to one client, buffered so that it can resume after a disconnect."""
 
     def __init__(self) -> None:
         self.id = uuid4().hex
@@ -29,7 +29,7 @@ class GatewaySession:
         self.new_events.set()
 
     async def send_events(self, socket: web.WebSocketResponse, after: int) -> None:
-        """Send everything after a number, in order, as long as the connection holds."""
+        """Send all events after a sequence number, in order, until the socket closes."""
         while not socket.closed:
             self.new_events.clear()
             for event in [one for one in self.events if one["s"] > after]:
@@ -46,27 +46,25 @@ class FakeGateway:
         self._transports: set[asyncio.Transport] = set()
         self.guild: FakeGuild | None = None
         self.gateway_url = ""
-        self.allows_privileged_intents = (
-            True  # whether the portal lets the bot see members and what is in messages
-        )
-        self.is_unavailable = False  # nobody gets in
+        self.allows_privileged_intents = True  # as set in the developer portal
+        self.is_unavailable = False  # reject connections with 503
         self.identify_count = 0
         self.resume_count = 0
         self.heartbeat_count = 0
         self.heartbeat_seconds = 20.0
 
     def dispatch(self, name: str, data: Json) -> None:
-        """Tell the client of something that happened; while it is away it misses nothing, if it resumes."""
+        """Queue an event for the client. A disconnected client gets it after RESUME."""
         if self._session is not None:
             self._session.add_event(name, data)
 
     def abort_connections(self) -> None:
-        """Break all connections, without a word."""
+        """Drop all connections without a close frame."""
         for transport in self._transports:
             transport.abort()
 
     def drop_session(self) -> None:
-        """Let no session be resumed."""
+        """Forget the session, so that RESUME fails."""
         self._session = None
 
     async def close_sockets(self) -> None:
@@ -81,24 +79,22 @@ class FakeGateway:
         transport = request.transport
         self._sockets.add(socket)
         self._transports.add(transport)
-        writing: asyncio.Task[None] | None = None
+        send_task: asyncio.Task[None] | None = None
         try:
-            await socket.send_json(
-                {"op": HELLO, "d": {"heartbeat_interval": int(self.heartbeat_seconds * 1000)}}
-            )
+            await socket.send_json({"op": HELLO, "d": {"heartbeat_interval": int(self.heartbeat_seconds * 1000)}})
             async for message in socket:
                 if message.type is WSMsgType.TEXT:
-                    writing = await self._handle_frame(socket, message.json()) or writing
+                    send_task = await self._handle_frame(socket, message.json()) or send_task
         finally:
             self._sockets.discard(socket)
             self._transports.discard(transport)
-            if writing is not None:
-                writing.cancel()
-                await asyncio.gather(writing, return_exceptions=True)
+            if send_task is not None:
+                send_task.cancel()
+                await asyncio.gather(send_task, return_exceptions=True)
         return socket
 
     async def _handle_frame(self, socket: web.WebSocketResponse, frame: Json) -> "asyncio.Task[None] | None":
-        """Answer a frame; whoever has a session now gets its events from a task."""
+        """Respond to a frame. After IDENTIFY or RESUME, return the task that sends the events."""
         match frame["op"]:
             case op if op == HEARTBEAT:
                 self.heartbeat_count += 1
@@ -117,7 +113,7 @@ class FakeGateway:
             await socket.close(code=DISALLOWED_INTENTS)
             return None
         if self.guild is None:
-            raise RuntimeError("There is no server yet.")
+            raise RuntimeError("gateway.guild is not set")
         self.identify_count += 1
         self._session = session = GatewaySession()
         ready = {

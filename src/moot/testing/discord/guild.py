@@ -1,4 +1,4 @@
-"""One Discord server as it stands: who is there, its channels, webhooks and messages, in Discord's own words."""
+"""State of the fake Discord guild: members, channels, webhooks and messages, as API objects."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -11,16 +11,16 @@ from msgspec import Struct, field
 Json = dict[str, Any]
 DispatchEvent = Callable[[str, Json], None]
 
-DISCORD_EPOCH_MS = 1_420_070_400_000  # milliseconds: the year in which Discord begins to count
+DISCORD_EPOCH_MS = 1_420_070_400_000  # snowflakes count from 2015-01-01
 MAX_CONTENT_CHARS = 2000
-MAX_WEBHOOKS = 15  # of a channel
+MAX_WEBHOOKS = 15  # per channel
 FORBIDDEN_NAMES = ("discord", "clyde")
-EDITABLE_FIELDS: Json = {"content": "", "components": []}
+EDITABLE_FIELDS: Json = {"content": "", "components": []}  # with the value that null sets
 ALL_PERMISSIONS = str(2**50 - 1)
 
 
 class DiscordApiError(Exception):
-    """What Discord refuses, with the status and the code it gives."""
+    """An error response, with the HTTP status and the error code of Discord."""
 
     def __init__(self, status: int, code: int, message: str) -> None:
         super().__init__(message)
@@ -37,9 +37,9 @@ class FakeChannel(Struct):
     id: str
     name: str
     messages: list[Json] = field(default_factory=list)
-    typing_count: int = 0  # how often somebody was shown typing
+    typing_count: int = 0  # number of typing requests
     deleted: bool = False
-    closed: bool = False  # the bot may not write here any more
+    closed: bool = False  # the bot has no access
     webhooks_allowed: bool = True
 
 
@@ -53,11 +53,11 @@ class FakeGuild:
         self.channels: dict[str, FakeChannel] = {}
         self.webhooks: dict[str, Json] = {}
         self.uploads: dict[str, Upload] = {}
-        self.request_bodies: list[Json] = []  # bodies of all sends and edits, as they came
+        self.request_bodies: list[Json] = []  # raw bodies of all send and edit requests
         self.base_url = ""
 
     def new_id(self) -> str:
-        """Make a snowflake: they grow, as the real ones do."""
+        """Return a snowflake id. Ids increase over time, as real ones do."""
         return str((int(time.time() * 1000) - DISCORD_EPOCH_MS << 22) | next(self._counter) & 0x3FFFFF)
 
     def add_member(self, name: str) -> Json:
@@ -93,7 +93,7 @@ class FakeGuild:
         if len([one for one in self.webhooks.values() if one["channel_id"] == channel.id]) >= MAX_WEBHOOKS:
             raise DiscordApiError(400, 30007, f"Maximum number of webhooks reached ({MAX_WEBHOOKS})")
         id = self.new_id()
-        made = {
+        webhook = {
             "id": id,
             "type": 1,
             "guild_id": self.id,
@@ -104,33 +104,32 @@ class FakeGuild:
             "token": f"secret-{id}",
             "application_id": self.bot["id"],
         }
-        self.webhooks[id] = made
-        return made
+        self.webhooks[id] = webhook
+        return webhook
 
     def get_webhook(self, id: str, token: str) -> Json:
-        found = self.webhooks.get(id)
-        if found is None or found["token"] != token:
+        webhook = self.webhooks.get(id)
+        if webhook is None or webhook["token"] != token:
             raise DiscordApiError(404, 10015, "Unknown Webhook")
-        return found
+        return webhook
 
-    def post_message(
-        self, channel: FakeChannel, author: Json, body: Json, uploads: Sequence[Upload] = ()
-    ) -> Json:
-        """Take in a message of somebody, unless Discord would not; a nonce that is enforced is taken once."""
+    def post_message(self, channel: FakeChannel, author: Json, body: Json, uploads: Sequence[Upload] = ()) -> Json:
+        """Store a message and dispatch its event. Raises DiscordApiError.
+
+        Idempotent with `enforce_nonce`: a known nonce returns the first message.
+        """
         self._validate_message(body, uploads)
         if body.get("enforce_nonce"):
             for message in channel.messages:
                 if (message["author"]["id"], message["nonce"]) == (author["id"], body["nonce"]):
                     return message
-        message = self._create_message(
-            channel, author, body, [self._store_upload(upload) for upload in uploads]
-        )
+        message = self._create_message(channel, author, body, [self._store_upload(upload) for upload in uploads])
         channel.messages.append(message)
         self._dispatch("MESSAGE_CREATE", message)
         return message
 
     def post_as_webhook(self, webhook: Json, body: Json, uploads: Sequence[Upload] = ()) -> Json:
-        """Take in a message that comes by a webhook, under whatever name it gives."""
+        """Store a webhook message. `username` in the body overrides the name of the webhook."""
         name = str(body.get("username") or webhook["name"])
         if len(name) > 80 or any(word in name.lower() for word in FORBIDDEN_NAMES):
             raise DiscordApiError(400, 50035, "Invalid Form Body: username")
@@ -154,7 +153,7 @@ class FakeGuild:
         self._dispatch("MESSAGE_DELETE", {"id": id, "channel_id": channel.id, "guild_id": self.id})
 
     def to_json(self) -> Json:
-        """Describe all of it, as it comes after READY."""
+        """Return the payload of GUILD_CREATE, which follows READY."""
         members = [self._member_json(user) for user in self.members.values()]
         everyone = {
             "id": self.id,
@@ -235,9 +234,7 @@ class FakeGuild:
         url = f"{self.base_url}/attachments/{id}/{upload.name}"
         return {"id": id, "filename": upload.name, "size": len(upload.data), "url": url, "proxy_url": url}
 
-    def _create_message(
-        self, channel: FakeChannel, author: Json, body: Json, attachments: list[Json]
-    ) -> Json:
+    def _create_message(self, channel: FakeChannel, author: Json, body: Json, attachments: list[Json]) -> Json:
         content = str(body.get("content") or "")
         known = self.members.values()
         mentions = [user for user in known if f"<@{user['id']}>" in content]

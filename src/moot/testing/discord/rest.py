@@ -1,4 +1,7 @@
-"""Discord's HTTP API, as far as a bot needs it to speak: with buckets, refusals in its form, and faults on demand."""
+"""The HTTP API of the fake Discord, with rate limit buckets, error responses and injected faults.
+
+It has only the routes that the bot uses.
+"""
 
 from collections.abc import Awaitable, Callable
 from typing import cast
@@ -17,22 +20,20 @@ MAJOR_PARAMETERS = ("channel", "webhook", "token")
 
 
 class FakeRestApi:
-    """Each handler returns what is answered as JSON; None is 204."""
+    """Each handler returns a value for the JSON response. None is status 204."""
 
     def __init__(self, guild: FakeGuild, token: str) -> None:
         self.guild = guild
         self.faults = FaultInjector()
         self.buckets = RateLimitBuckets()
         self.registered_commands: list[Json] = []
-        self.pending_interactions: dict[
-            str, Json
-        ] = {}  # interactions that wait for an answer, by their tokens
-        self.command_replies: list[Json] = []  # what commands were answered
-        self.request_log: list[str] = []
+        self.pending_interactions: dict[str, Json] = {}  # by interaction token
+        self.command_replies: list[Json] = []
+        self.request_log: list[str] = []  # method and path of all requests
         self._token = token
 
     def make_routes(self) -> list[web.RouteDef]:
-        told: list[tuple[str, str, RestHandler]] = [
+        handlers: list[tuple[str, str, RestHandler]] = [
             ("GET", "/users/@me", self._get_bot_user),
             ("GET", "/oauth2/applications/@me", self._get_application),
             ("PUT", "/applications/{application}/commands", self._register_commands),
@@ -49,25 +50,22 @@ class FakeRestApi:
             ("DELETE", "/webhooks/{webhook}/{token}/messages/{message}", self._delete_webhook_message),
             ("POST", "/interactions/{id}/{token}/callback", self._answer_interaction),
         ]
-        made = [
-            web.route(method, API_PATH + path, self._wrap_handler(path, handler))
-            for method, path, handler in told
+        routes = [
+            web.route(method, API_PATH + path, self._wrap_handler(path, handler)) for method, path, handler in handlers
         ]
-        return [*made, web.get("/attachments/{id}/{name}", self._download_attachment)]
+        return [*routes, web.get("/attachments/{id}/{name}", self._download_attachment)]
 
-    def _wrap_handler(
-        self, path: str, handler: RestHandler
-    ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    def _wrap_handler(self, path: str, handler: RestHandler) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(request: web.Request) -> web.StreamResponse:
-            asked = f"{request.method} {request.path.removeprefix(API_PATH)}"
-            self.request_log.append(asked)
+            request_line = f"{request.method} {request.path.removeprefix(API_PATH)}"
+            self.request_log.append(request_line)
             major = " ".join(request.match_info.get(name, "") for name in MAJOR_PARAMETERS)
-            room, headers = self.buckets.count_request(f"{request.method} {path}", major)
-            fault = self.faults.take_fault(asked)
-            if fault is None and not room:
-                fault = InjectedFault(asked, "rate", retry_after=float(headers["X-RateLimit-Reset-After"]))
-            if fault is not None and (refused := _fault_response(fault, headers)) is not None:
-                return refused
+            allowed, headers = self.buckets.count_request(f"{request.method} {path}", major)
+            fault = self.faults.take_fault(request_line)
+            if fault is None and not allowed:
+                fault = InjectedFault(request_line, "rate", retry_after=float(headers["X-RateLimit-Reset-After"]))
+            if fault is not None and (error_response := _fault_response(fault, headers)) is not None:
+                return error_response
             reply = await self._call_handler(request, handler, headers)
             if fault is not None:
                 return (
@@ -79,9 +77,7 @@ class FakeRestApi:
 
         return handle
 
-    async def _call_handler(
-        self, request: web.Request, handler: RestHandler, headers: dict[str, str]
-    ) -> web.Response:
+    async def _call_handler(self, request: web.Request, handler: RestHandler, headers: dict[str, str]) -> web.Response:
         needs_token = not request.path.startswith((f"{API_PATH}/webhooks", f"{API_PATH}/interactions"))
         if needs_token and request.headers.get("Authorization") != f"Bot {self._token}":
             return _json_response(401, {"message": "401: Unauthorized", "code": 0}, headers)
@@ -89,11 +85,7 @@ class FakeRestApi:
             reply = await handler(request)
         except DiscordApiError as error:
             return _json_response(error.status, {"message": str(error), "code": error.code}, headers)
-        return (
-            web.Response(status=204, headers=headers)
-            if reply is None
-            else _json_response(200, reply, headers)
-        )
+        return web.Response(status=204, headers=headers) if reply is None else _json_response(200, reply, headers)
 
     async def _get_bot_user(self, _: web.Request) -> Json:
         return self.guild.bot
@@ -125,9 +117,9 @@ class FakeRestApi:
         channel = self.guild.get_channel(request.match_info["channel"])
         after = int(request.query.get("after", 0))
         before = int(request.query.get("before", 2**63))
-        found = [one for one in channel.messages if after < int(one["id"]) < before]
+        messages = [one for one in channel.messages if after < int(one["id"]) < before]
         limit = int(request.query.get("limit", 50))
-        return (found[:limit] if after else found[-limit:])[::-1]
+        return (messages[:limit] if after else messages[-limit:])[::-1]
 
     async def _get_message(self, request: web.Request) -> Json:
         channel = self.guild.get_channel(request.match_info["channel"])
@@ -161,18 +153,16 @@ class FakeRestApi:
         return self.guild.add_webhook(channel, (await request.json())["name"])
 
     async def _execute_webhook(self, request: web.Request) -> Json:
-        """Take in what a webhook says; the answers of commands come by the same way."""
+        """Post a webhook message. Replies to commands use the same route, with the interaction token."""
         body, uploads = await self._read_body(request)
         pending = self.pending_interactions.get(request.match_info["token"])
         if pending is None:
             webhook = self.guild.get_webhook(request.match_info["webhook"], request.match_info["token"])
             return self.guild.post_as_webhook(webhook, body, uploads)
-        self.command_replies.append(
-            {"content": body.get("content", ""), "files": [one.name for one in uploads]}
-        )
+        self.command_replies.append({"content": body.get("content", ""), "files": [one.name for one in uploads]})
         channel = self.guild.channels[pending["channel_id"]]
         if (int(pending["flags"]) | int(body.get("flags") or 0)) & EPHEMERAL_FLAG:
-            channel = type(channel)(channel.id, channel.name)  # seen by one alone, and kept nowhere
+            channel = type(channel)(channel.id, channel.name)  # ephemeral: not stored in the real channel
         return self.guild.post_message(channel, self.guild.bot, body, uploads)
 
     async def _delete_webhook_message(self, request: web.Request) -> None:
@@ -192,7 +182,7 @@ class FakeRestApi:
         }
 
     async def _read_body(self, request: web.Request) -> tuple[Json, list[Upload]]:
-        """Read what is sent, as JSON or as a form with files, and keep it as it came."""
+        """Parse a JSON or multipart body, and record it."""
         uploads: list[Upload] = []
         if request.content_type == "multipart/form-data":
             body: Json = {}
@@ -214,9 +204,9 @@ class FakeRestApi:
 
 
 def _json_response(status: int, body: object, headers: dict[str, str]) -> web.Response:
-    """Answer with exactly this type: clients compare it, and take anything else for text."""
-    told = {**headers, "Via": "1.1 google", "Content-Type": "application/json"}
-    return web.Response(status=status, body=msgspec.json.encode(body), headers=told)
+    """Set exactly `application/json`: clients compare the header and parse any other value as text."""
+    all_headers = {**headers, "Via": "1.1 google", "Content-Type": "application/json"}
+    return web.Response(status=status, body=msgspec.json.encode(body), headers=all_headers)
 
 
 def _fault_response(fault: InjectedFault, headers: dict[str, str]) -> web.Response | None:
@@ -237,7 +227,6 @@ def _fault_response(fault: InjectedFault, headers: dict[str, str]) -> web.Respon
 
 
 def _drop_connection(request: web.Request) -> web.Response:
-    """Break the connection instead of answering."""
     if request.transport is not None:
         request.transport.close()
     return web.Response()

@@ -1,4 +1,4 @@
-"""The double: one server of Discord on a port, people who write there, and a transcript of what they see."""
+"""The fake Discord server: one guild on a local port, with members that write messages and use commands."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -10,10 +10,10 @@ from moot.testing.discord.gateway import FakeGateway
 from moot.testing.discord.guild import ALL_PERMISSIONS, FakeChannel, FakeGuild, Json, Upload
 from moot.testing.discord.rest import API_PATH, FakeRestApi
 
-FAKE_BOT_TOKEN = "token-of-the-double"  # noqa: S105 - of nobody
+FAKE_BOT_TOKEN = "token-of-the-double"  # noqa: S105 - a fake token
 WAIT_TIMEOUT_SECONDS = 60.0
 POLL_SECONDS = 0.01
-COMMAND_INTERACTION, COMPONENT_INTERACTION = 2, 3  # kinds of interactions
+COMMAND_INTERACTION, COMPONENT_INTERACTION = 2, 3  # interaction types
 
 
 class FakeDiscord:
@@ -27,7 +27,7 @@ class FakeDiscord:
 
     @property
     def api_base_url(self) -> str:
-        """Where the API is, for `discord.http.Route.BASE`."""
+        """The value for `discord.http.Route.BASE`."""
         return f"{self.url}{API_PATH}"
 
     def add_channel(self, name: str) -> FakeChannel:
@@ -41,7 +41,7 @@ class FakeDiscord:
         files: Sequence[Upload] = (),
         reply_to: Json | None = None,
     ) -> Json:
-        """Let a member write something."""
+        """Post a message as a member. An unknown member is added first."""
         author = self.guild.members.get(member) or self.guild.add_member(member)
         body: Json = {"content": text}
         if reply_to is not None:
@@ -49,8 +49,8 @@ class FakeDiscord:
         return self.guild.post_message(channel, author, body, files)
 
     def use_command(self, channel: FakeChannel, member: str, name: str, /, **options: str | int) -> str:
-        """Let a member use a command of `/moot`; what it is answered comes to `replies`."""
-        given = [
+        """Use a `/moot` command as a member. Returns the interaction token; replies go to `rest.command_replies`."""
+        option_list = [
             {"name": option, "type": 4 if isinstance(value, int) else 3, "value": value}
             for option, value in options.items()
         ]
@@ -58,17 +58,15 @@ class FakeDiscord:
             "id": self._command_id(),
             "name": "moot",
             "type": 1,
-            "options": [{"name": name, "type": 1, "options": given}],
+            "options": [{"name": name, "type": 1, "options": option_list}],
         }
         return self._send_interaction(channel, member, {"type": COMMAND_INTERACTION, "data": data})
 
     def press_button(
         self, channel: FakeChannel, member: str, message: Json, label: str, permissions: str = ALL_PERMISSIONS
     ) -> str:
-        """Let a member press a button of a message, as it was or as it is now."""
-        [button] = [
-            one for row in message["components"] for one in row["components"] if one["label"] == label
-        ]
+        """Press a button as a member. `message` may be an old version. Returns the interaction token."""
+        [button] = [one for row in message["components"] for one in row["components"] if one["label"] == label]
         data = {"custom_id": button["custom_id"], "component_type": button["type"]}
         event = {"type": COMPONENT_INTERACTION, "data": data, "message": message}
         return self._send_interaction(channel, member, event, permissions)
@@ -76,7 +74,6 @@ class FakeDiscord:
     def _send_interaction(
         self, channel: FakeChannel, member: str, interaction: Json, permissions: str = ALL_PERMISSIONS
     ) -> str:
-        """Tell the bot what a member did, and return the token with which it may answer."""
         author = self.guild.members.get(member) or self.guild.add_member(member)
         id = self.guild.new_id()
         token = f"interaction-{id}"
@@ -107,26 +104,29 @@ class FakeDiscord:
         return next((one["id"] for one in self.rest.registered_commands if one["name"] == "moot"), "0")
 
     def channel_lines(self, channel: FakeChannel) -> list[tuple[str, str]]:
-        """Return who wrote what in a channel, files by their names."""
+        """Return author and text of each message. Files are shown by name."""
         return [(message["author"]["username"], _message_text(message)) for message in channel.messages]
 
     def channel_transcript(self, channel: FakeChannel) -> str:
         return "".join(f"{who}: {text}\n" for who, text in self.channel_lines(channel))
 
     async def wait_until(self, condition: Callable[[], bool]) -> None:
-        """Wait for what must come about; the time is only for machines that are very busy."""
+        """Poll until the condition is true. Raises TimeoutError with all transcripts.
+
+        The timeout is long, so that a busy machine does not fail a test.
+        """
         try:
             async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
-                while not condition():  # noqa: ASYNC110 - many things may bring it about
+                while not condition():  # noqa: ASYNC110 - no single event to wait for
                     await asyncio.sleep(POLL_SECONDS)
         except TimeoutError:
-            shown = "\n".join(
+            transcripts = "\n".join(
                 f"#{one.name}\n{self.channel_transcript(one)}" for one in self.guild.channels.values()
             )
-            raise TimeoutError(f"It did not come about:\n{shown}") from None
+            raise TimeoutError(f"Condition not met within {WAIT_TIMEOUT_SECONDS:g} s:\n{transcripts}") from None
 
     async def wait_for_message(self, channel: FakeChannel, text: str) -> Json:
-        """Wait until a message with these words is there, and return it."""
+        """Wait for a message that contains `text`, and return the first."""
         await self.wait_until(lambda: any(text in one["content"] for one in channel.messages))
         return next(one for one in channel.messages if text in one["content"])
 
@@ -138,7 +138,7 @@ def _message_text(message: Json) -> str:
 
 @asynccontextmanager
 async def serve_discord(fake: FakeDiscord, port: int = 0) -> AsyncIterator[FakeDiscord]:
-    """Serve until the block ends."""
+    """Serve on loopback until the block ends. Sets the URLs of `fake`; port 0 takes a free port."""
     app = web.Application(client_max_size=64 * 1024 * 1024)
     app.add_routes([*fake.rest.make_routes(), web.get("/gateway/", fake.gateway.handle_connection)])
     runner = web.AppRunner(app, shutdown_timeout=1.0)
@@ -146,9 +146,9 @@ async def serve_discord(fake: FakeDiscord, port: int = 0) -> AsyncIterator[FakeD
     try:
         site = web.TCPSite(runner, "127.0.0.1", port)
         await site.start()
-        host, taken = runner.addresses[0][:2]
-        fake.url = fake.guild.base_url = f"http://{host}:{taken}"
-        fake.gateway.gateway_url = f"ws://{host}:{taken}/gateway/"
+        host, bound_port = runner.addresses[0][:2]
+        fake.url = fake.guild.base_url = f"http://{host}:{bound_port}"
+        fake.gateway.gateway_url = f"ws://{host}:{bound_port}/gateway/"
         yield fake
     finally:
         await fake.gateway.close_sockets()

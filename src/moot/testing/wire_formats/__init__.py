@@ -1,1 +1,1 @@
-"""Wire formats of the providers, from the server side."""
+"""Server side of the wire formats: parses requests and builds response frames."""

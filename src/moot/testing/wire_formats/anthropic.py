@@ -1,4 +1,4 @@
-"""The messages format, from the server's side."""
+"""Server side of the Anthropic messages format."""
 
 from typing import Any
 
@@ -23,9 +23,7 @@ class AnthropicDialect:
         return ModelRequest(
             model=model or body["model"],
             system=_plain_text(body.get("system", "")),
-            messages=tuple(
-                user_message(_plain_text(m["content"])) for m in body["messages"] if m["role"] == "user"
-            ),
+            messages=tuple(user_message(_plain_text(m["content"])) for m in body["messages"] if m["role"] == "user"),
         )
 
     def opening_frames(self, counts: TokenCounts | None) -> list[Any]:
@@ -41,12 +39,10 @@ class AnthropicDialect:
     def text_frames(self, piece: str) -> list[Any]:
         return [*self._switch_block("text"), _delta_frame({"type": "text_delta", "text": piece})]
 
-    def tool_frames(self, tool: ScriptedTool, *, without_index: bool) -> list[Any]:  # noqa: ARG002 - blocks have no index to lose
+    def tool_frames(self, tool: ScriptedTool, *, without_index: bool) -> list[Any]:  # noqa: ARG002 - blocks always have an index
         first, second = split_in_half(tool.arguments)
         opened = self._switch_block("tool_use", id="call_1", name=tool.name, input={})
-        pieces = [
-            _delta_frame({"type": "input_json_delta", "partial_json": half}) for half in (first, second)
-        ]
+        pieces = [_delta_frame({"type": "input_json_delta", "partial_json": half}) for half in (first, second)]
         return [*opened, *pieces]
 
     def partial_tool_frames(self, tool: ScriptedTool) -> list[Any]:
@@ -56,7 +52,7 @@ class AnthropicDialect:
             *self.closing_frames(),
         ]
 
-    def duplicate_end_frames(self, answer: str) -> list[Any]:  # noqa: ARG002 - a closed block repeats nothing
+    def duplicate_end_frames(self, answer: str) -> list[Any]:  # noqa: ARG002 - a block event never repeats text
         return [{"type": "content_block_stop", "index": 0}]
 
     def empty_frames(self) -> list[Any]:
@@ -82,7 +78,7 @@ class AnthropicDialect:
         return {"type": "error", "error": {"type": kind.get(status, "api_error"), "message": message}}
 
     def _switch_block(self, kind: str | None, **fields: Any) -> list[Any]:
-        """Close the block that is open and open the one that is needed."""
+        """Return the frames that close the open block and open a block of this type; None only closes."""
         if kind == self._open_block:
             return []
         frames = [] if self._open_block is None else [{"type": "content_block_stop", "index": 0}]

@@ -1,4 +1,4 @@
-"""What the lab must know of a wire format to speak it from the server's side."""
+"""The `Dialect` protocol: the server side of a wire format."""
 
 import json
 from typing import Any, Protocol
@@ -16,7 +16,7 @@ class TokenCounts(Struct, frozen=True):
 
 
 class Dialect(Protocol):
-    """Frames are the JSON values of events, in the order in which they are sent."""
+    """Builds the frames of one response. A frame is the JSON value of an event."""
 
     def parse_request(self, body: Any, model: str) -> ModelRequest: ...
 
@@ -42,9 +42,9 @@ class Dialect(Protocol):
 
 
 def encode_frame(frame: Any) -> bytes:
-    """Write a frame as JSON; lone surrogates can only be written as escapes."""
+    """Encode a frame as JSON. Lone surrogates become escapes, because UTF-8 cannot encode them."""
     if isinstance(frame, str):
-        return frame.encode()  # a closing word such as [DONE], or deliberate nonsense
+        return frame.encode()  # not JSON: a closing event such as [DONE], or an injected fault
     try:
         return json.dumps(frame, ensure_ascii=False).encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""The generateContent format, from the server's side."""
+"""Server side of the Google generateContent format."""
 
 import json
 from typing import Any
@@ -30,7 +30,7 @@ class GoogleDialect:
             messages=tuple(user_message(_plain_text(c)) for c in body["contents"] if c["role"] == "user"),
         )
 
-    def opening_frames(self, counts: TokenCounts | None) -> list[Any]:  # noqa: ARG002 - counts come last here
+    def opening_frames(self, counts: TokenCounts | None) -> list[Any]:  # noqa: ARG002 - usage comes last
         return []
 
     def thought_frames(self, text: str) -> list[Any]:
@@ -43,7 +43,7 @@ class GoogleDialect:
         call = {"name": tool.name, "args": json.loads(tool.arguments)}
         return [_candidate_frame({"functionCall": call if without_index else {"id": "call_1", **call}})]
 
-    def partial_tool_frames(self, tool: ScriptedTool) -> list[Any]:  # noqa: ARG002 - calls come whole or not at all
+    def partial_tool_frames(self, tool: ScriptedTool) -> list[Any]:  # noqa: ARG002 - a call is never split
         return [{"candidates": [{"content": {}, "finishReason": "MALFORMED_FUNCTION_CALL"}]}]
 
     def duplicate_end_frames(self, answer: str) -> list[Any]:
@@ -53,9 +53,7 @@ class GoogleDialect:
         return [{"candidates": []}, {"candidates": [{"index": 0}]}]
 
     def finish_frames(self, finish: FinishReason, counts: TokenCounts | None) -> list[Any]:
-        frame: dict[str, Any] = {
-            "candidates": [{"content": {"parts": []}, "finishReason": FINISH_REASONS[finish]}]
-        }
+        frame: dict[str, Any] = {"candidates": [{"content": {"parts": []}, "finishReason": FINISH_REASONS[finish]}]}
         if counts is not None:
             frame["usageMetadata"] = {
                 "promptTokenCount": counts.input,
@@ -67,9 +65,7 @@ class GoogleDialect:
         return []
 
     def error_frame(self, status: int, message: str) -> Any:
-        return {
-            "error": {"code": status, "message": message, "status": ERROR_STATUSES.get(status, "INTERNAL")}
-        }
+        return {"error": {"code": status, "message": message, "status": ERROR_STATUSES.get(status, "INTERNAL")}}
 
 
 def _candidate_frame(part: Any) -> dict[str, Any]:

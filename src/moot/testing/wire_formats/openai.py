@@ -1,4 +1,4 @@
-"""The chat completions format, from the server's side."""
+"""Server side of the OpenAI chat completions format."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from moot.types.requests import ModelRequest, user_message
 
 class OpenAIDialect:
     def parse_request(self, body: Any, model: str) -> ModelRequest:
-        said = [(m["role"], _plain_text(m.get("content"))) for m in body["messages"]]
+        messages = [(m["role"], _plain_text(m.get("content"))) for m in body["messages"]]
         return ModelRequest(
             model=model or body["model"],
-            system="\n".join(text for role, text in said if role == "system"),
-            messages=tuple(user_message(text) for role, text in said if role == "user"),
+            system="\n".join(text for role, text in messages if role == "system"),
+            messages=tuple(user_message(text) for role, text in messages if role == "user"),
         )
 
-    def opening_frames(self, counts: TokenCounts | None) -> list[Any]:  # noqa: ARG002 - counts come last here
+    def opening_frames(self, counts: TokenCounts | None) -> list[Any]:  # noqa: ARG002 - usage comes last
         return [_choice_frame({"role": "assistant", "content": ""})]
 
     def thought_frames(self, text: str) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Charts: a card with a plot and, where there are legends, a line that says which colour is which."""
+"""Renders charts of all types: a card with a plot and an optional legend."""
 
 from collections.abc import Sequence
 
@@ -17,12 +17,10 @@ MAX_FONT_SIZE = 12
 
 
 def render_chart(drawing: DrawChart, box: Box) -> str:
-    """Draw a chart of any type; numbers that make none are shown with the reason."""
-    if why := _chart_problem(drawing):
-        return render_placeholder(box, why, _numbers_as_text(drawing.data))
-    card = svg_tag(
-        "rect", x=box.x, y=box.y, width=box.width, height=box.height, rx=6, fill="#ffffff", stroke="#e1e5ea"
-    )
+    """Render a placeholder with an error message if the values do not fit the chart type."""
+    if problem := _chart_problem(drawing):
+        return render_placeholder(box, problem, _numbers_as_text(drawing.data))
+    card = svg_tag("rect", x=box.x, y=box.y, width=box.width, height=box.height, rx=6, fill="#ffffff", stroke="#e1e5ea")
     inner = box.inset_by(min(CARD_MARGIN, box.height / 10))
     size = min(MAX_FONT_SIZE, max(inner.height / 14, 6))
     sliced = drawing.chart_type in {"pie", "ring"}
@@ -34,10 +32,8 @@ def render_chart(drawing: DrawChart, box: Box) -> str:
     return card + _render_plot(drawing, plot, size, colours) + key
 
 
-def render_legend(
-    entries: Sequence[str], colours: Sequence[str], inner: Box, size: float
-) -> tuple[str, float]:
-    """Write the legend in rows at the bottom of a box, and tell the height that it takes."""
+def render_legend(entries: Sequence[str], colours: Sequence[str], inner: Box, size: float) -> tuple[str, float]:
+    """Return the SVG string and the height of the legend. Rows beyond a third of the box are dropped."""
     height, rows = size * 1.6, _wrap_legend(entries, inner.width, size)
     rows = rows[: max(int(inner.height / 3 / height), 0)]
     top = inner.bottom - len(rows) * height
@@ -107,7 +103,7 @@ def _chart_problem(drawing: DrawChart) -> str | None:
 
 
 def _series_names(drawing: DrawChart) -> tuple[str, ...]:
-    """Return a legend for each series that is drawn; a single one without a name needs none."""
+    """Return one legend string per rendered series; empty for a single series without a name."""
     data = drawing.data
     skipped = 1 if drawing.chart_type == "scatter" and len(data.series) > 1 else 0
     names = data.legends if len(data.legends) <= len(data.series) - skipped else data.legends[skipped:]

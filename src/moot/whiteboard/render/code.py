@@ -1,4 +1,4 @@
-"""Code on a dark panel, with the names of its lines beside them, since these are what an edit refers to."""
+"""Renders code elements as a dark panel with line ids, which edits refer to."""
 
 from moot.types.drawing import DrawCode
 from moot.whiteboard.code_listing import CodeLine, CodeListing
@@ -22,7 +22,7 @@ BACKGROUND_COLOUR, TITLE_COLOUR, LINE_ID_COLOUR, TEXT_COLOUR = "#1f2430", "#9aa5
 
 
 def render_code_panel(drawing: DrawCode, listing: CodeListing, box: Box) -> str:
-    """Draw the lines as large as all of them fit, within reason; what does not fit is told."""
+    """Use the largest font size that fits all lines. A last row shows the number of lines without room."""
     title = drawing.file_name or drawing.language
     bar = min(TITLE_BAR_HEIGHT, box.height / 3) if title else 0
     inner = Box(box.x, box.y + bar, box.width, box.height - bar).inset_by(PANEL_MARGIN)
@@ -31,18 +31,14 @@ def render_code_panel(drawing: DrawCode, listing: CodeListing, box: Box) -> str:
     lines = listing.lines
     if len(lines) > room:
         lines = (*lines[: room - 1], CodeLine("", f"… {len(listing.lines) - room + 1} more lines"))
-    ground = svg_tag(
-        "rect", x=box.x, y=box.y, width=box.width, height=box.height, rx=6, fill=BACKGROUND_COLOUR
-    )
+    ground = svg_tag("rect", x=box.x, y=box.y, width=box.width, height=box.height, rx=6, fill=BACKGROUND_COLOUR)
     head = _render_title(title, box, bar) if title else ""
     rows = "".join(_render_line(one, at, inner, size, _gutter_width(listing)) for at, one in enumerate(lines))
     return ground + head + svg_tag("g", rows, font_family=MONO_FAMILY, text_anchor="middle")
 
 
 def _font_size(listing: CodeListing, inner: Box) -> float:
-    longest = max(
-        (sum(character_cells(char) for char in _visible_text(one.text)) for one in listing.lines), default=1
-    )
+    longest = max((sum(character_cells(char) for char in _visible_text(one.text)) for one in listing.lines), default=1)
     cells = _gutter_width(listing) + 1 + longest
     by_width = inner.width / (cells * CELL_WIDTH)
     by_height = inner.height / (max(len(listing.lines), 1) * LEADING)
@@ -59,9 +55,7 @@ def _render_line(one: CodeLine, at: int, inner: Box, size: float, gutter: int) -
     room = int(inner.width / cell) - gutter - 1
     name = render_code_text(one.id.rjust(gutter), inner.x, base, size, fill=LINE_ID_COLOUR) if one.id else ""
     text = _truncate_line(_visible_text(one.text), room)
-    return name + (
-        render_code_text(text, inner.x + (gutter + 1) * cell, base, size, fill=TEXT_COLOUR) if text else ""
-    )
+    return name + (render_code_text(text, inner.x + (gutter + 1) * cell, base, size, fill=TEXT_COLOUR) if text else "")
 
 
 def _visible_text(text: str) -> str:
@@ -69,7 +63,6 @@ def _visible_text(text: str) -> str:
 
 
 def _truncate_line(text: str, max_cells: int) -> str:
-    """Cut a line to so many cells, and show that it was cut."""
     kept, taken = "", 0
     for char in text:
         taken += character_cells(char)
@@ -83,6 +76,4 @@ def _render_title(title: str, box: Box, bar: float) -> str:
     size = min(12, bar * 0.6)
     text = truncate_text(" ".join(replace_unprintable(title).split()), box.width - 2 * PANEL_MARGIN, size)
     rule = svg_tag("line", x1=box.x, y1=box.y + bar, x2=box.right, y2=box.y + bar, stroke="#343b4a")
-    return rule + render_text_line(
-        text, box.x + PANEL_MARGIN, box.y + bar / 2 + size * 0.36, size, fill=TITLE_COLOUR
-    )
+    return rule + render_text_line(text, box.x + PANEL_MARGIN, box.y + bar / 2 + size * 0.36, size, fill=TITLE_COLOUR)

@@ -1,4 +1,4 @@
-"""Builds SVG elements: tags, strokes, arrows."""
+"""SVG strings: tags, escaping, numbers, lines with arrow heads."""
 
 import re
 from math import hypot
@@ -7,13 +7,13 @@ from xml.sax.saxutils import escape, quoteattr
 from moot.types.drawing import DrawLine, LineHead
 from moot.whiteboard.geometry import Point
 
-UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # no XML may hold it
+UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # invalid in XML
 
 AttributeValue = str | float
 
 
 def svg_tag(name: str, *content: str, **attributes: AttributeValue | None) -> str:
-    """Write an element; content is markup already, attributes are not. None leaves an attribute out."""
+    """Return an SVG element as a string. Escapes attribute values, but not `content`. Skips None values."""
     written = "".join(
         f" {key.rstrip('_').replace('_', '-')}={quoteattr(_format_value(value))}"
         for key, value in attributes.items()
@@ -24,7 +24,7 @@ def svg_tag(name: str, *content: str, **attributes: AttributeValue | None) -> st
 
 
 def escape_text(text: str) -> str:
-    """Make text of any origin safe to stand between tags."""
+    """Escape untrusted text for use as element content."""
     return escape(replace_unprintable(text))
 
 
@@ -33,7 +33,7 @@ def replace_unprintable(text: str) -> str:
 
 
 def format_number(value: float) -> str:
-    """Write a number with two decimals at most."""
+    """Return a string with at most two decimals."""
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
@@ -43,7 +43,6 @@ def _format_value(value: AttributeValue) -> str:
 
 
 def svg_colour(colour: str) -> str:
-    """Name a colour as SVG does."""
     return "none" if colour == "transparent" else colour
 
 
@@ -52,7 +51,7 @@ def format_points(*pairs: tuple[float, float]) -> str:
 
 
 def render_line(drawing: DrawLine) -> str:
-    """Draw a line; it ends where its heads begin, so that their tips are sharp."""
+    """Shorten the line at arrow heads, because a thick stroke would cover their tips."""
     start, end = Point(drawing.start_x, drawing.start_y), Point(drawing.end_x, drawing.end_y)
     first, last = drawing.points
     size = min(8 + drawing.width * 2.5, hypot(end.x - start.x, end.y - start.y) / 2)
@@ -66,14 +65,10 @@ def render_line(drawing: DrawLine) -> str:
         y2=ends.y,
         stroke=svg_colour(drawing.color),
         stroke_width=drawing.width,
-        stroke_dasharray=f"{drawing.width * 4:g} {drawing.width * 3:g}"
-        if drawing.style == "dashed"
-        else None,
+        stroke_dasharray=f"{drawing.width * 4:g} {drawing.width * 3:g}" if drawing.style == "dashed" else None,
     )
     return (
-        shaft
-        + _render_line_head(first, start, end, size, drawing)
-        + _render_line_head(last, end, start, size, drawing)
+        shaft + _render_line_head(first, start, end, size, drawing) + _render_line_head(last, end, start, size, drawing)
     )
 
 

@@ -1,4 +1,4 @@
-"""The fonts that ship with Moot, and the width of each character."""
+"""Bundled fonts and their character widths, parsed from the font files."""
 
 from functools import cache
 from importlib.util import find_spec
@@ -12,20 +12,18 @@ MATH_FONT = ("ziamath", "STIXTwoMath-Regular.ttf")
 
 
 def font_path(package: str, name: str) -> Path:
-    """Return where a font is that a package brings."""
+    """Return the path of a font file in a dependency; raises FeatureUnavailable if that is not installed."""
     found = find_spec(package)
     if found is None or found.origin is None:
-        raise FeatureUnavailable(
-            f"The font {name} comes with {package}, which is not installed. Install moot anew."
-        )
+        raise FeatureUnavailable(f"The font {name} is part of {package}, which is not installed. Reinstall moot.")
     return Path(found.origin).parent / "fonts" / name
 
 
-UNICODE_CMAP_FORMAT = 12  # the format of a character map that has all of Unicode
+UNICODE_CMAP_FORMAT = 12  # cmap subtable type that covers all of Unicode
 
 
 class CharacterWidths:
-    """The widths in a font file; a character is one wide if it is as wide as the font is high."""
+    """Character widths of a TrueType font, in units of the font size."""
 
     def __init__(self, font: bytes) -> None:
         self._font = font
@@ -35,7 +33,7 @@ class CharacterWidths:
         self._groups = list(self._read_character_groups())
 
     def character_width(self, char: str) -> float:
-        """Return the width of a character; that of the empty box where the font lacks it."""
+        """For missing characters, return the width of the placeholder glyph."""
         glyph = min(self._glyph_index(ord(char)), self._metric_count - 1)
         (width,) = unpack_from(">H", self._font, self._table_offsets["hmtx"] + 4 * glyph)
         return float(width / self._units_per_em)
@@ -44,16 +42,14 @@ class CharacterWidths:
         return next((glyph + code - first for first, last, glyph in self._groups if first <= code <= last), 0)
 
     def _read_character_groups(self) -> list[tuple[int, int, int]]:
-        """Read the first and the last character of each run, and the glyph of the first."""
+        """Return a list of (first character, last character, glyph index of the first)."""
         start = self._table_offsets["cmap"]
         (count,) = unpack_from(">H", self._font, start + 2)
         for _, _, offset in iter_unpack(">HHI", self._font[start + 4 : start + 4 + 8 * count]):
             form, runs = unpack_from(">H10xI", self._font, start + offset)
             if form == UNICODE_CMAP_FORMAT:
-                return list(
-                    iter_unpack(">III", self._font[start + offset + 16 : start + offset + 16 + 12 * runs])
-                )
-        raise ValueError("this font has no map of all characters")
+                return list(iter_unpack(">III", self._font[start + offset + 16 : start + offset + 16 + 12 * runs]))
+        raise ValueError("the font has no Unicode character map (cmap format 12)")
 
 
 @cache
@@ -62,8 +58,5 @@ def sans_widths() -> CharacterWidths:
 
 
 def _read_table_offsets(font: bytes) -> list[tuple[str, int]]:
-    """Read where each table of a font begins."""
     (count,) = unpack_from(">H", font, 4)
-    return [
-        (name.decode(), offset) for name, _, offset, _ in iter_unpack(">4sIII", font[12 : 12 + 16 * count])
-    ]
+    return [(name.decode(), offset) for name, _, offset, _ in iter_unpack(">4sIII", font[12 : 12 + 16 * count])]

@@ -1,6 +1,7 @@
-"""Formulas as SVG: LaTeX is turned into paths, and nothing but paths and plain colours is taken over.
+"""Renders LaTeX formulas to SVG paths.
 
-The work that a formula takes doubles with each level of nesting, so it is weighed before it is done.
+Output of the LaTeX library is untrusted: only geometry and plain colours are copied. Layout time doubles with each
+nesting level, so formulas above a weight limit are rejected first.
 """
 
 import re
@@ -17,17 +18,17 @@ from moot.whiteboard.render.text import render_placeholder
 
 FORMULA_FONT_SIZE = 24
 MAX_SCALE = 1.5
-MAX_LAYOUT_WEIGHT = 1200  # about half a second of work at the worst
+MAX_LAYOUT_WEIGHT = 1200  # at most about half a second of CPU time
 MATH_DELIMITERS = re.compile(r"\s*(?:\$\$(.*)\$\$|\$(.*)\$|\\\[(.*)\\\]|\\\((.*)\\\))\s*", re.DOTALL)
 SINGLE_LAYOUT_TAGS = {
     *("math", "mstyle", "menclose", "mfrac", "msqrt", "mroot", "mtable", "mtr"),
     *("msub", "msup", "msubsup", "munder", "mover", "munderover"),
-}  # what is laid out once; all else is, once to be measured and once to be drawn
+}  # the library lays out other elements twice: to measure and to draw
 SCRIPT_CHILD_COUNTS = {
     "msub": 2,
     "msup": 2,
     "msubsup": 3,
-}  # what each is made of: a base, and what is above or below
+}  # a base plus its scripts
 GEOMETRY_ATTRIBUTES = {
     "d",
     "x",
@@ -45,14 +46,14 @@ GEOMETRY_ATTRIBUTES = {
 
 
 class InvalidFormula(UsageError):
-    """This is no formula, or one that is too much."""
+    """The LaTeX string does not parse, or its layout would take too long."""
 
 
 class Formula(NamedTuple):
-    """Paths in the inherited colour; the point (x, y) is their upper left corner."""
+    """SVG of a formula before scaling."""
 
-    paths: str
-    x: float
+    paths: str  # in the inherited colour
+    x: float  # upper left corner
     y: float
     width: float
     height: float
@@ -60,26 +61,24 @@ class Formula(NamedTuple):
 
 @lru_cache(maxsize=256)
 def layout_formula(latex: str) -> Formula:
-    """Lay out a formula; a board is drawn again whenever it changes, its formulas are not."""
+    """Cached, because each change of a board renders all its elements. Raises InvalidFormula."""
     libraries = _load_libraries()
     try:
         return _compute_layout(strip_math_delimiters(latex), *libraries)
     except InvalidFormula:
         raise
-    except Exception as error:  # the libraries have many ways to fail on what is no LaTeX
-        raise InvalidFormula(
-            "This LaTeX cannot be read. Check its braces, commands and environments."
-        ) from error
+    except Exception as error:  # the libraries raise many exception types on invalid LaTeX
+        raise InvalidFormula("This LaTeX cannot be read. Check its braces, commands and environments.") from error
 
 
 def strip_math_delimiters(latex: str) -> str:
-    """Take off the signs that mark a formula in running text."""
+    r"""Remove `$…$`, `$$…$$`, `\(…\)` or `\[…\]` around the string."""
     found = MATH_DELIMITERS.fullmatch(latex)
     return next((inner for inner in found.groups() if inner is not None), latex) if found else latex
 
 
 def layout_weight(node: ET.Element, rows: int = 0) -> int:
-    """Count the characters, each twice as much for every row, or the like, that it is nested in."""
+    """Return a cost estimate: characters, doubled for each nesting level that the library lays out twice."""
     if rows > 12:
         return MAX_LAYOUT_WEIGHT + 1
     inner = rows + (_tag_name(node) not in SINGLE_LAYOUT_TAGS)
@@ -87,33 +86,31 @@ def layout_weight(node: ET.Element, rows: int = 0) -> int:
 
 
 def render_formula(drawing: DrawLatex, box: Box) -> str:
-    """Fit a formula into its box, in the middle of its height; it is enlarged a little at most."""
+    """Scale the formula to its box, at most by `MAX_SCALE`. On an error, render a placeholder with the message."""
     try:
-        laid = layout_formula(drawing.latex)
+        formula = layout_formula(drawing.latex)
     except InvalidFormula as error:
         return render_placeholder(box, str(error), drawing.latex)
-    scale = min(box.width / laid.width, box.height / laid.height, MAX_SCALE)
-    left, top = box.x, box.y + (box.height - laid.height * scale) / 2
-    place = f"translate({format_number(left)} {format_number(top)}) scale({scale:.4f}) translate({format_number(-laid.x)} {format_number(-laid.y)})"
-    return svg_tag(
-        "g", laid.paths, transform=place, fill=svg_colour(drawing.color), color=svg_colour(drawing.color)
-    )
+    scale = min(box.width / formula.width, box.height / formula.height, MAX_SCALE)
+    left, top = box.x, box.y + (box.height - formula.height * scale) / 2
+    place = f"translate({format_number(left)} {format_number(top)}) scale({scale:.4f}) translate({format_number(-formula.x)} {format_number(-formula.y)})"
+    return svg_tag("g", formula.paths, transform=place, fill=svg_colour(drawing.color), color=svg_colour(drawing.color))
 
 
 @cache
 def _load_libraries() -> tuple[Callable[[str], str], Callable[..., Any]]:
-    """Load what reads LaTeX and what lays it out; a font is read at that, which only formulas need."""
+    """Import lazily: the import parses a font file, which takes time and only formulas need."""
     from ziamath.config import config  # noqa: PLC0415
     from ziamath.tex import tex2mml  # noqa: PLC0415
     from ziamath.zmath import Math  # noqa: PLC0415
 
-    config.svg2 = False  # plain paths, without symbols that would be named the same in each formula
+    config.svg2 = False  # SVG 2 output uses symbol ids, which would collide between formulas
     config.precision = 2
     return tex2mml, Math
 
 
 def _compute_layout(source: str, to_mathml: Callable[[str], str], math: Callable[..., Any]) -> Formula:
-    tree = _simplify_mathml(ET.fromstring(to_mathml(source)))  # noqa: S314 - made here, of text without entities
+    tree = _simplify_mathml(ET.fromstring(to_mathml(source)))  # noqa: S314 - tex2mml output, without entities
     if layout_weight(tree) > MAX_LAYOUT_WEIGHT:
         raise InvalidFormula("This formula is too long or too deeply nested. Write it in parts.")
     drawn = ET.fromstring(math(tree, size=FORMULA_FONT_SIZE).svg())  # noqa: S314
@@ -122,11 +119,11 @@ def _compute_layout(source: str, to_mathml: Callable[[str], str], math: Callable
 
 
 def _simplify_mathml(node: ET.Element) -> ET.Element:
-    """Take out rows of one, which show nothing and double the work; keep a matrix and its brackets together."""
+    """Remove rows with one child, which double the layout time; group a matrix with its brackets."""
     for at, child in enumerate(node):
         node[at] = _simplify_mathml(child)
     surplus = len(node) - SCRIPT_CHILD_COUNTS.get(_tag_name(node), len(node))
-    if surplus > 0:  # the brackets of a matrix that has an index come as bases of their own
+    if surplus > 0:  # for a matrix with an index, tex2mml returns the brackets as separate children
         base = ET.Element(node.tag.replace(_tag_name(node), "mrow"))
         base.extend(node[: surplus + 1])
         node[: surplus + 1] = [base]
@@ -135,15 +132,14 @@ def _simplify_mathml(node: ET.Element) -> ET.Element:
 
 
 def _copy_geometry(node: ET.Element) -> str:
-    """Write the geometry of a node anew, so that nothing else can come along."""
+    """Copy allowed tags and attributes only, so that a formula cannot inject scripts or links."""
     name = _tag_name(node)
     inner = "".join(_copy_geometry(child) for child in node)
     if name not in {"path", "rect", "line", "polyline", "polygon"}:
         return inner
     shape = {key.replace("-", "_"): value for key, value in node.attrib.items() if key in GEOMETRY_ATTRIBUTES}
     return (
-        svg_tag(name, fill=_fill_colour(node.get("fill")), stroke=_stroke_colour(node.get("stroke")), **shape)
-        + inner
+        svg_tag(name, fill=_fill_colour(node.get("fill")), stroke=_stroke_colour(node.get("stroke")), **shape) + inner
     )
 
 
@@ -152,7 +148,7 @@ def _tag_name(node: ET.Element) -> str:
 
 
 def _fill_colour(colour: str | None) -> str | None:
-    """Keep a colour that the formula asks for; black is what it says when it does not."""
+    """Return None (inherit) for invalid colours and for black, the library's default value."""
     if colour == "none":
         return colour
     return colour if colour and colour != "black" and re.match(COLOUR_PATTERN, colour) else None

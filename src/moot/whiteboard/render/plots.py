@@ -1,4 +1,4 @@
-"""Charts with axes: bar, line, area, scatter; and their scales."""
+"""Renders charts with axes (bar, line, area, scatter) and computes axis scales."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -10,7 +10,7 @@ from moot.whiteboard.geometry import Box, Point
 from moot.whiteboard.render.elements import format_points, svg_tag
 from moot.whiteboard.render.text import render_text_line, text_width, truncate_text
 
-RELATIVE_TOLERANCE = 1e-9  # numbers that differ by less than this part are the same
+RELATIVE_TOLERANCE = 1e-9  # values closer than this count as equal
 UNIT_SUFFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
 
 
@@ -25,12 +25,12 @@ class AxisScale(NamedTuple):
         return tuple(self.low + self.step * at for at in range(count + 1))
 
     def relative_position(self, value: float) -> float:
-        """Return how far up the scale a value is, from 0 to 1."""
+        """Return a value from 0 (low) to 1 (high)."""
         return (value - self.low) / (self.high - self.low)
 
 
 def compute_scale(low: float, high: float, *, steps: int, from_zero: bool) -> AxisScale:
-    """Round a range outwards into about so many steps of 1, 2 or 5 times a power of ten."""
+    """Extend a range to full steps of 1, 2 or 5 times a power of ten; `steps` is approximate."""
     if from_zero:
         low, high = min(low, 0), max(high, 0)
     if high - low <= max(abs(low), abs(high), 0.001) * RELATIVE_TOLERANCE:
@@ -43,7 +43,7 @@ def compute_scale(low: float, high: float, *, steps: int, from_zero: bool) -> Ax
 
 
 def format_tick(value: float) -> str:
-    """Write a number in few characters."""
+    """Return a short string: four significant digits and a unit suffix for large values."""
     size, unit = next(((size, unit) for size, unit in UNIT_SUFFIXES if abs(value) >= size), (1, ""))
     if unit == "k":
         size = 1e3
@@ -53,12 +53,12 @@ def format_tick(value: float) -> str:
 
 AXIS_COLOUR, GRID_COLOUR, TEXT_COLOUR = "#9aa5b1", "#e8ebef", "#5f6b7a"
 SLANT_RADIANS = radians(35)
-MAX_SLANTED_LENGTH = 7  # times the size of the letters
-SLOT_FILL_RATIO = 0.72  # of a slot; the rest parts it from the next
+MAX_SLANTED_LENGTH = 7  # in multiples of the font size
+SLOT_FILL_RATIO = 0.72  # the rest of a slot is the gap to the next one
 
 
 def render_bars(data: ChartData, box: Box, size: float, colours: Sequence[str], *, horizontal: bool) -> str:
-    """Draw a group of bars for each label, standing, or lying with the first label on top."""
+    """Render one group of bars per label. `horizontal` puts the first label on top."""
     values = _scale_for_series(data.series, box.width / 70 if horizontal else box.height / 40, from_zero=True)
     names = _slot_labels(data)
     plot = _plot_area(box, size, names) if horizontal else _plot_area(box, size, _tick_labels(values), names)
@@ -76,25 +76,15 @@ def render_bars(data: ChartData, box: Box, size: float, colours: Sequence[str], 
             else:
                 place = Box(plot.x + offset, plot.bottom - high * plot.height, each, long)
             drawn.append(
-                svg_tag(
-                    "rect", x=place.x, y=place.y, width=place.width, height=place.height, fill=colours[at]
-                )
+                svg_tag("rect", x=place.x, y=place.y, width=place.width, height=place.height, fill=colours[at])
             )
-    axes = (
-        _render_horizontal_axis(values, plot, size)
-        if horizontal
-        else _render_vertical_axis(values, plot, size)
-    )
-    labels = (
-        _render_side_labels(data, plot, size, box.x)
-        if horizontal
-        else _render_bottom_labels(data, plot, size)
-    )
+    axes = _render_horizontal_axis(values, plot, size) if horizontal else _render_vertical_axis(values, plot, size)
+    labels = _render_side_labels(data, plot, size, box.x) if horizontal else _render_bottom_labels(data, plot, size)
     return axes + "".join(drawn) + labels
 
 
 def render_curves(data: ChartData, box: Box, size: float, colours: Sequence[str], *, filled: bool) -> str:
-    """Draw a line for each series, from label to label, with the area below it if `filled`."""
+    """Render one line per series; `filled` adds the area below it."""
     numbers = list(chain(*data.series))
     from_zero = filled or min(numbers) < max(numbers) / 2
     values = _scale_for_series(data.series, box.height / 40, from_zero=from_zero)
@@ -109,22 +99,16 @@ def render_curves(data: ChartData, box: Box, size: float, colours: Sequence[str]
         if filled and path:
             zero = plot.bottom - values.relative_position(0) * plot.height
             ends = Point(path[-1].x, zero), Point(path[0].x, zero)
-            drawn.append(
-                svg_tag("polygon", points=format_points(*path, *ends), fill=colours[at], fill_opacity=0.25)
-            )
+            drawn.append(svg_tag("polygon", points=format_points(*path, *ends), fill=colours[at], fill_opacity=0.25))
         drawn.append(
-            svg_tag(
-                "polyline", points=format_points(*path), fill="none", stroke=colours[at], stroke_width=2.5
-            )
+            svg_tag("polyline", points=format_points(*path), fill="none", stroke=colours[at], stroke_width=2.5)
         )
         drawn += [svg_tag("circle", cx=place.x, cy=place.y, r=3, fill=colours[at]) for place in path]
-    return (
-        _render_vertical_axis(values, plot, size) + "".join(drawn) + _render_bottom_labels(data, plot, size)
-    )
+    return _render_vertical_axis(values, plot, size) + "".join(drawn) + _render_bottom_labels(data, plot, size)
 
 
 def render_scatter(data: ChartData, box: Box, size: float, colours: Sequence[str]) -> str:
-    """Draw a dot for each pair of numbers; a single series is set against 1, 2, 3 and so on."""
+    """Render one dot per (x, y) pair. A single series gets the x values 1, 2, 3 and so on."""
     first, *others = data.series
     across, series = (first, others) if others else (tuple(map(float, range(1, len(first) + 1))), [first])
     values = _scale_for_series(series, box.height / 40, from_zero=False)
@@ -142,9 +126,7 @@ def render_scatter(data: ChartData, box: Box, size: float, colours: Sequence[str
         for at, one in enumerate(series)
         for x, y in zip(across, one, strict=False)
     ]
-    return (
-        _render_vertical_axis(values, plot, size) + _render_horizontal_axis(wide, plot, size) + "".join(drawn)
-    )
+    return _render_vertical_axis(values, plot, size) + _render_horizontal_axis(wide, plot, size) + "".join(drawn)
 
 
 def _scale_for_series(series: Sequence[Sequence[float]], steps: float, *, from_zero: bool) -> AxisScale:
@@ -169,7 +151,7 @@ def _tick_labels(values: AxisScale) -> tuple[str, ...]:
 
 
 def _plot_area(box: Box, size: float, side_labels: Sequence[str], bottom_labels: Sequence[str] = ()) -> Box:
-    """Leave room for what is written beside and below a plot."""
+    """Return the box without the space for labels on the left and below."""
     left = max(text_width(text, size) for text in side_labels) + size * 0.7
     right, above = min(size, box.width / 8), min(size * 0.6, box.height / 6)
     deep = size * 1.7
@@ -178,19 +160,17 @@ def _plot_area(box: Box, size: float, side_labels: Sequence[str], bottom_labels:
         deep += longest * sin(SLANT_RADIANS)
         left = max(left, longest * cos(SLANT_RADIANS) - box.width / len(bottom_labels) / 3)
     left, deep = min(left, box.width * 0.45), min(deep, box.height / 2.5)
-    return Box(
-        box.x + left, box.y + above, max(box.width - left - right, 1), max(box.height - deep - above, 1)
-    )
+    return Box(box.x + left, box.y + above, max(box.width - left - right, 1), max(box.height - deep - above, 1))
 
 
 def _is_slanted(names: Sequence[str], available_width: float, size: float) -> bool:
-    """Tell whether names are too wide to be written side by side; short ones are left out by turns instead."""
+    """Return whether labels overlap if horizontal. Short labels are never slanted; some are skipped instead."""
     longest = max((text_width(name, size) for name in names), default=0)
     return longest > size * 3 and longest > available_width / len(names) * 0.96
 
 
 def _render_vertical_axis(values: AxisScale, plot: Box, size: float) -> str:
-    """Draw the axis that stands at the left, with a rule across the plot for each tick."""
+    """Render the left axis with a grid line per tick."""
     written = []
     for tick in values.ticks:
         y = plot.bottom - values.relative_position(tick) * plot.height
@@ -205,22 +185,20 @@ def _render_vertical_axis(values: AxisScale, plot: Box, size: float) -> str:
 
 
 def _render_horizontal_axis(values: AxisScale, plot: Box, size: float) -> str:
-    """Draw the axis that lies at the bottom, with a rule up the plot for each tick."""
+    """Render the bottom axis with a grid line per tick."""
     written = []
     for tick in values.ticks:
         x = plot.x + values.relative_position(tick) * plot.width
         colour = AXIS_COLOUR if abs(tick) < values.step / 1000 else GRID_COLOUR
         written.append(svg_tag("line", x1=x, y1=plot.y, x2=x, y2=plot.bottom, stroke=colour))
         written.append(
-            render_text_line(
-                format_tick(tick), x, plot.bottom + size * 1.3, size, fill=TEXT_COLOUR, anchor="middle"
-            )
+            render_text_line(format_tick(tick), x, plot.bottom + size * 1.3, size, fill=TEXT_COLOUR, anchor="middle")
         )
     return "".join(written)
 
 
 def _render_bottom_labels(data: ChartData, plot: Box, size: float) -> str:
-    """Write labels below their slots; where these are too narrow, slanted, or only every so many."""
+    """Render labels below their slots; if slots are narrow, slant labels or skip some."""
     names = _slot_labels(data)
     room = plot.width / len(names)
     slanted = _is_slanted(names, plot.width, size)
@@ -247,7 +225,7 @@ def _render_bottom_labels(data: ChartData, plot: Box, size: float) -> str:
 
 
 def _render_side_labels(data: ChartData, plot: Box, size: float, left: float) -> str:
-    """Write labels beside their slots, in what is there between them and `left`."""
+    """Render labels left of the plot, truncated at the x value `left`."""
     names = _slot_labels(data)
     room = plot.height / len(names)
     every = max(ceil(size * 1.1 / room), 1)

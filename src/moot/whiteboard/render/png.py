@@ -1,4 +1,4 @@
-"""Rasterizes the SVG of a whiteboard to PNG."""
+"""Renders a whiteboard to PNG, with bundled fonts only."""
 
 import re
 import string
@@ -27,14 +27,15 @@ MONOSPACE_LETTERS = str.maketrans(
 
 
 def use_monospace_letters(svg: str) -> str:
-    """Write all code of a picture in the letters of a typewriter."""
+    """Replace ASCII letters in code elements by Unicode monospace letters.
+
+    No monospace font is bundled, but the math font contains these characters.
+    """
     return CODE_GROUP.sub(lambda code: TEXT_NODE.sub(lambda text: _to_monospace(text[0]), code[0]), svg)
 
 
 def _to_monospace(text: str) -> str:
-    return "".join(
-        part if ENTITY.fullmatch(part) else part.translate(MONOSPACE_LETTERS) for part in ENTITY.split(text)
-    )
+    return "".join(part if ENTITY.fullmatch(part) else part.translate(MONOSPACE_LETTERS) for part in ENTITY.split(text))
 
 
 DEFAULT_ZOOM = 1.5
@@ -42,8 +43,8 @@ SANS_SERIF_FAMILY, MONOSPACE_FAMILY = "DejaVu Sans", "STIX Two Math"
 
 
 def render_png(board: Board, zoom: float = DEFAULT_ZOOM, height: float = CANVAS_HEIGHT) -> bytes:
-    """Paint a board, or as much of it as is above a height. A character that the fonts lack becomes an empty box."""
-    from resvg_py import svg_to_bytes  # noqa: PLC0415 - a native library, which only pictures need
+    """Return PNG bytes, cropped at `height`. Characters missing in the bundled fonts render as empty boxes."""
+    from resvg_py import svg_to_bytes  # noqa: PLC0415 - a native library; only PNG needs it
 
     return svg_to_bytes(
         svg_string=use_monospace_letters(render_svg(board, height)),

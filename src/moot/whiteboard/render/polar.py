@@ -10,13 +10,11 @@ from moot.whiteboard.render.plots import AxisScale, compute_scale
 from moot.whiteboard.render.text import render_text_line, text_width, truncate_text
 
 HOLE_RATIO = 0.56
-MIN_LABELLED_SHARE = 0.05  # a slice less than this has no room for its percentage
+MIN_LABELLED_SHARE = 0.05  # smaller slices have no room for a label
 
 
-def render_pie(
-    values: Sequence[float], box: Box, size: float, colours: Sequence[str], *, hollow: bool
-) -> str:
-    """Draw a slice for each value, with its percentage where there is room."""
+def render_pie(values: Sequence[float], box: Box, size: float, colours: Sequence[str], *, hollow: bool) -> str:
+    """Render one slice per value, with a percentage label if it fits. `hollow` renders a ring."""
     whole = sum(values)
     radius = min(box.width, box.height) / 2 * 0.96
     centre = Point(box.x + box.width / 2, box.y + box.height / 2)
@@ -28,23 +26,17 @@ def render_pie(
         colour = colours[at % len(colours)]
         if end - start > 0:
             drawn.append(
-                svg_tag(
-                    "path", d=_slice_path(centre, radius, inner, start, end), fill=colour, stroke="#ffffff"
-                )
+                svg_tag("path", d=_slice_path(centre, radius, inner, start, end), fill=colour, stroke="#ffffff")
             )
         if end - start >= MIN_LABELLED_SHARE:
-            place = point_on_circle(
-                centre, (inner + radius) / 2 if hollow else radius * 0.65, (start + end) / 2
-            )
+            place = point_on_circle(centre, (inner + radius) / 2 if hollow else radius * 0.65, (start + end) / 2)
             share = f"{end - start:.0%}"
-            drawn.append(
-                render_text_line(share, place.x, place.y + size * 0.36, size, fill="#ffffff", anchor="middle")
-            )
+            drawn.append(render_text_line(share, place.x, place.y + size * 0.36, size, fill="#ffffff", anchor="middle"))
     return "".join(drawn)
 
 
 def _slice_path(centre: Point, radius: float, inner: float, start: float, end: float) -> str:
-    """Outline a slice; a whole circle is two arcs, since one that ends where it begins is nothing."""
+    """Return the path string. Uses two arcs, because SVG does not render an arc whose ends are equal."""
     middle = (start + end) / 2
     outer = (point_on_circle(centre, radius, part) for part in (start, middle, end))
     first, *rest = outer
@@ -53,9 +45,7 @@ def _slice_path(centre: Point, radius: float, inner: float, start: float, end: f
     )
     if inner:
         last, *back = (point_on_circle(centre, inner, part) for part in (end, middle, start))
-        arcs = "".join(
-            f"A{format_number(inner)} {format_number(inner)} 0 0 0 {_format_point(to)}" for to in back
-        )
+        arcs = "".join(f"A{format_number(inner)} {format_number(inner)} 0 0 0 {_format_point(to)}" for to in back)
         return f"{path}L{_format_point(last)}{arcs}Z"
     return f"{path}L{_format_point(centre)}Z"
 
@@ -76,16 +66,14 @@ def render_radar(data: ChartData, box: Box, size: float, colours: Sequence[str])
     return (
         _render_grid(values, axes, centre, radius)
         + "".join(
-            _render_series(one, axes, values, centre, radius, colours[at])
-            for at, one in enumerate(data.series)
-            if one
+            _render_series(one, axes, values, centre, radius, colours[at]) for at, one in enumerate(data.series) if one
         )
         + _render_axis_labels(data, axes, centre, radius, box, size)
     )
 
 
 def _max_radius(data: ChartData, axes: int, box: Box, size: float) -> float:
-    """Return the greatest radius that leaves room for the labels, but never too small a one."""
+    """Return the largest radius that leaves room for labels, at least a quarter of the box."""
     room = [box.height / 2 - size * 1.8]
     for axis, label in enumerate(data.labels[:axes]):
         lean = abs(point_on_circle(Point(0, 0), 1, axis / axes).x)
@@ -99,10 +87,7 @@ def _render_grid(values: AxisScale, axes: int, centre: Point, radius: float) -> 
         svg_tag(
             "polygon",
             points=format_points(
-                *(
-                    point_on_circle(centre, radius * values.relative_position(tick), axis / axes)
-                    for axis in range(axes)
-                )
+                *(point_on_circle(centre, radius * values.relative_position(tick), axis / axes) for axis in range(axes))
             ),
             fill="none",
             stroke=GRID_COLOUR,
@@ -110,9 +95,7 @@ def _render_grid(values: AxisScale, axes: int, centre: Point, radius: float) -> 
         for tick in values.ticks[1:]
     )
     ends = (point_on_circle(centre, radius, axis / axes) for axis in range(axes))
-    spokes = (
-        svg_tag("line", x1=centre.x, y1=centre.y, x2=end.x, y2=end.y, stroke=GRID_COLOUR) for end in ends
-    )
+    spokes = (svg_tag("line", x1=centre.x, y1=centre.y, x2=end.x, y2=end.y, stroke=GRID_COLOUR) for end in ends)
     return "".join((*rings, *spokes))
 
 
@@ -133,9 +116,7 @@ def _render_series(
     )
 
 
-def _render_axis_labels(
-    data: ChartData, axes: int, centre: Point, radius: float, box: Box, size: float
-) -> str:
+def _render_axis_labels(data: ChartData, axes: int, centre: Point, radius: float, box: Box, size: float) -> str:
     written = []
     for axis in range(min(axes, len(data.labels))):
         end = point_on_circle(centre, radius + size * 0.7, axis / axes)

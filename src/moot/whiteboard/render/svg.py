@@ -1,4 +1,4 @@
-"""SVG of a whole whiteboard, for a light and for a dark page."""
+"""Renders a whiteboard to SVG, for light and dark pages."""
 
 from typing import assert_never
 
@@ -14,19 +14,19 @@ from moot.whiteboard.state import Board, Element
 
 DARK_PAPER, DARK_EDGE = "#1c1e21", "#34383d"
 DARK_FILTER_ID = "dark-ink"
-DARKEST, LIGHTEST = 0.11, 0.93  # what becomes of white and of black
-# A turn of the hue by half a circle takes back what turning light into dark does to it.
+DARKEST, LIGHTEST = 0.11, 0.93  # brightness of white and of black after the filter
+# Inverting brightness also rotates the hue by 180 degrees; this matrix rotates it back.
 HUE_ROTATION = ((-0.574, 1.43, 0.144), (0.426, 0.43, 0.144), (0.426, 1.43, -0.856))
 
 
 def render_dark_filter() -> str:
-    """Write what the drawings of a dark board refer to, to stand before them."""
+    """Return the SVG filter element that dark elements reference by id."""
     span = LIGHTEST - DARKEST
     rows = [[*(-span * share for share in row), 0.0, LIGHTEST] for row in HUE_ROTATION]
     rows.append([0.0, 0.0, 0.0, 1.0, 0.0])
     values = " ".join(f"{value:.3f}" for row in rows for value in row)
     matrix = svg_tag("feColorMatrix", values=values, color_interpolation_filters="sRGB")
-    # As large as the board: by its own size, a level line would have no height and not be drawn.
+    # Fixed size: with the default, relative to the element, a horizontal line has height 0 and is not rendered.
     return svg_tag(
         "filter",
         matrix,
@@ -40,7 +40,6 @@ def render_dark_filter() -> str:
 
 
 def apply_dark_filter(drawing: str) -> str:
-    """Draw something for the dark that was drawn for white paper."""
     return svg_tag("g", drawing, filter=f"url(#{DARK_FILTER_ID})")
 
 
@@ -48,15 +47,13 @@ PAPER, EDGE, OUTLINE = "#ffffff", "#d8dce2", "#5f6b7a"
 
 
 def render_svg(board: Board, height: float = CANVAS_HEIGHT, *, dark: bool = False) -> str:
-    """Draw a board, or as much of it as is above a height; one that is closed or empty is a blank canvas."""
+    """Return the SVG string, cropped at `height`. A closed board renders as an empty canvas."""
     elements = board.elements if board.open else ()
     paper, edge = (DARK_PAPER, DARK_EDGE) if dark else (PAPER, EDGE)
     return svg_tag(
         "svg",
         render_dark_filter() if dark else "",
-        svg_tag(
-            "rect", x=0.5, y=0.5, width=CANVAS_WIDTH - 1, height=height - 1, rx=8, fill=paper, stroke=edge
-        ),
+        svg_tag("rect", x=0.5, y=0.5, width=CANVAS_WIDTH - 1, height=height - 1, rx=8, fill=paper, stroke=edge),
         *(render_element(element, dark=dark) for element in elements),
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {CANVAS_WIDTH} {height:g}",
@@ -68,9 +65,9 @@ def render_svg(board: Board, height: float = CANVAS_HEIGHT, *, dark: bool = Fals
 
 
 def render_element(element: Element, *, dark: bool = False) -> str:
-    """Draw one element, whatever it holds: content that makes no sense is shown with the reason."""
+    """Never raises on invalid content: renders a placeholder with the error message."""
     content = _render_content(element)
-    if dark and element.kind != "code":  # which is light on dark on any paper
+    if dark and element.kind != "code":  # code panels are dark in both modes
         content = apply_dark_filter(content)
     return svg_tag("g", content, id=element.id, data_kind=element.kind)
 
@@ -100,9 +97,7 @@ def _render_content(element: Element) -> str:
 def _render_text(drawing: DrawText, box: Box) -> str:
     text = fit_text(drawing.content, box.width, box.height, drawing.font_size)
     return "".join(
-        render_text_line(
-            row, box.x, box.y + text.size * (at * LEADING + 1), text.size, fill=svg_colour(drawing.color)
-        )
+        render_text_line(row, box.x, box.y + text.size * (at * LEADING + 1), text.size, fill=svg_colour(drawing.color))
         for at, row in enumerate(text.lines)
     )
 
@@ -111,13 +106,9 @@ def _render_shape(drawing: DrawShape, box: Box) -> str:
     fill = svg_colour(drawing.fill_color)
     outline = OUTLINE if fill == "none" else None
     if drawing.shape == "rectangle":
-        return svg_tag(
-            "rect", x=box.x, y=box.y, width=box.width, height=box.height, rx=4, fill=fill, stroke=outline
-        )
+        return svg_tag("rect", x=box.x, y=box.y, width=box.width, height=box.height, rx=4, fill=fill, stroke=outline)
     if drawing.shape == "circle":
         across, down = box.width / 2, box.height / 2
-        return svg_tag(
-            "ellipse", cx=box.x + across, cy=box.y + down, rx=across, ry=down, fill=fill, stroke=outline
-        )
+        return svg_tag("ellipse", cx=box.x + across, cy=box.y + down, rx=across, ry=down, fill=fill, stroke=outline)
     corners = Point(box.x + box.width / 2, box.y), Point(box.right, box.bottom), Point(box.x, box.bottom)
     return svg_tag("polygon", points=format_points(*corners), fill=fill, stroke=outline)

@@ -1,4 +1,4 @@
-"""Tables: columns as wide as their content asks for, and rows of one height, within the box."""
+"""Renders tables: column widths follow the content, all rows have the same height."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ HEADER_OPACITY = 0.16
 
 
 def render_table(drawing: DrawTable, box: Box) -> str:
-    """Draw all rows at the same height; a row that is short is filled up with empty cells."""
+    """Short rows get empty cells at the end."""
     across = max(len(row) for row in drawing.data)
     rows = [(*row, *[""] * (across - len(row))) for row in drawing.data]
     height = box.height / len(rows)
@@ -37,13 +37,11 @@ def render_table(drawing: DrawTable, box: Box) -> str:
 
 
 def column_widths(rows: Sequence[Sequence[str]], total_width: float, size: float) -> list[float]:
-    """Share the width by what the widest cell of each column takes, so that none is starved."""
+    """Return widths proportional to the widest cell of each column, with lower and upper limits."""
     least = total_width / len(rows[0]) / 2
-    wanted = [
-        max(text_width(cell, size) for cell in column) + 2 * CELL_MARGIN for column in zip(*rows, strict=True)
-    ]
-    claims = [min(max(one, least), total_width / 2) for one in wanted]
-    return [claim * total_width / sum(claims) for claim in claims]
+    wanted = [max(text_width(cell, size) for cell in column) + 2 * CELL_MARGIN for column in zip(*rows, strict=True)]
+    limited = [min(max(one, least), total_width / 2) for one in wanted]
+    return [width * total_width / sum(limited) for width in limited]
 
 
 def _render_row(row: Sequence[str], box: Box, widths: Sequence[float], size: float) -> str:
@@ -66,9 +64,7 @@ def _render_cell(text: FittedText, x: float, box: Box) -> str:
 
 
 def _render_rules(box: Box, widths: Sequence[float], rows: int) -> str:
-    frame = svg_tag(
-        "rect", x=box.x, y=box.y, width=box.width, height=box.height, fill="none", stroke=RULE_COLOUR
-    )
+    frame = svg_tag("rect", x=box.x, y=box.y, width=box.width, height=box.height, fill="none", stroke=RULE_COLOUR)
     across = (
         svg_tag("line", x1=box.x, y1=y, x2=box.right, y2=y, stroke=RULE_COLOUR)
         for y in (box.y + box.height * at / rows for at in range(1, rows))

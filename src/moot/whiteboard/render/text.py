@@ -1,4 +1,4 @@
-"""Lays out text in a box; draws a placeholder for an element that cannot be drawn."""
+"""Measures, wraps and renders text; renders error placeholders."""
 
 import re
 import unicodedata
@@ -18,14 +18,14 @@ MIN_FONT_SIZE = 8
 TAB_SPACES = "    "
 ELLIPSIS = "…"
 NBSP = "\u00a0"
-CELL_WIDTH = 0.602  # of the size, as in most fonts for code
+CELL_WIDTH = 0.602  # in multiples of the font size, as in most monospace fonts
 
 
 class FittedText(NamedTuple):
-    """Lines that fit into a box, and the size of their letters."""
+    """Text wrapped to a box."""
 
     lines: tuple[str, ...]
-    size: float
+    size: float  # font size
 
 
 def text_width(text: str, size: float) -> float:
@@ -34,7 +34,7 @@ def text_width(text: str, size: float) -> float:
 
 @lru_cache(maxsize=4096)
 def character_advance(char: str) -> float:
-    """Return how far a character of size 1 takes the pen; one that the font lacks takes what it usually does."""
+    """Return the width at font size 1. East Asian wide characters count as 1, because the font lacks them."""
     if unicodedata.combining(char):
         return 0
     if _is_wide(char):
@@ -43,7 +43,7 @@ def character_advance(char: str) -> float:
 
 
 def fit_text(text: str, max_width: float, max_height: float, size: float) -> FittedText:
-    """Break text to fit; it is written smaller where it would not, and cut where that is not enough."""
+    """Wrap text to a box. Reduces the font size down to `MIN_FONT_SIZE`, then truncates with an ellipsis."""
     text = replace_unprintable(text.replace("\r\n", "\n").replace("\t", TAB_SPACES))
     while True:
         lines = tuple(wrap_text(text, max_width, size))
@@ -57,7 +57,7 @@ def fit_text(text: str, max_width: float, max_height: float, size: float) -> Fit
 
 
 def wrap_text(text: str, max_width: float, size: float) -> Iterator[str]:
-    """Break text at spaces, and within words that are wider than a line."""
+    """Yield lines; breaks at spaces, and inside words wider than a line."""
     for paragraph in text.split("\n"):
         line, reach = "", 0.0
         for piece in _split_words(paragraph, max_width / size):
@@ -70,7 +70,7 @@ def wrap_text(text: str, max_width: float, size: float) -> Iterator[str]:
 
 
 def truncate_text(text: str, max_width: float, size: float) -> str:
-    """Cut one line to a width, and show that it was cut."""
+    """Return the string, shortened with an ellipsis if it is too wide."""
     if text_width(text, size) <= max_width:
         return text
     room = max_width - text_width(ELLIPSIS, size)
@@ -89,11 +89,9 @@ def render_text_line(
     anchor: str | None = None,
     rotation_degrees: float = 0,
 ) -> str:
-    """Write one line whose baseline is at y, `turned` clockwise by so many degrees."""
+    """`y` is the baseline. Positive `rotation_degrees` rotate clockwise around (x, y)."""
     turn = (
-        f"rotate({format_number(rotation_degrees)} {format_number(x)} {format_number(y)})"
-        if rotation_degrees
-        else None
+        f"rotate({format_number(rotation_degrees)} {format_number(x)} {format_number(y)})" if rotation_degrees else None
     )
     return svg_tag(
         "text",
@@ -108,15 +106,13 @@ def render_text_line(
 
 
 def render_code_text(text: str, x: float, y: float, size: float, *, fill: str) -> str:
-    """Write code: each character in the middle of a cell of its own, so that any font keeps its columns."""
+    """Centre each character in its own cell, so that columns align with any client font."""
     middles, reach = [], x
     for char in text:
         cells = CELL_WIDTH * size * character_cells(char)
         middles.append(format_number(reach + cells / 2))
         reach += cells
-    return svg_tag(
-        "text", escape_text(text.replace(" ", NBSP)), x=" ".join(middles), y=y, font_size=size, fill=fill
-    )
+    return svg_tag("text", escape_text(text.replace(" ", NBSP)), x=" ".join(middles), y=y, font_size=size, fill=fill)
 
 
 def character_cells(char: str) -> int:
@@ -124,7 +120,7 @@ def character_cells(char: str) -> int:
 
 
 def _preserve_spaces(text: str) -> str:
-    """Keep spaces that SVG would take for one, or for none."""
+    """SVG collapses spaces, so replace leading and repeated ones by NBSP."""
     return re.sub(r"^ +| {2,}", lambda found: NBSP * len(found[0]), text)
 
 
@@ -133,7 +129,7 @@ def _is_wide(char: str) -> bool:
 
 
 def _split_words(paragraph: str, max_width: float) -> Iterator[str]:
-    """Part a paragraph after its spaces; a word too wide for a line, or of characters that stand alone, falls apart."""
+    """Split after spaces, inside words wider than a line, and before each wide (East Asian) character."""
     word, reach = "", 0.0
     for char in paragraph:
         step = character_advance(char)
@@ -153,7 +149,7 @@ MAX_SOURCE_CHARS = 300
 
 
 def render_placeholder(box: Box, reason: str, source: str) -> str:
-    """Draw a box that says why, with the source below."""
+    """Render an error message and the source string in place of an element."""
     frame = svg_tag(
         "rect",
         x=box.x,
@@ -166,9 +162,7 @@ def render_placeholder(box: Box, reason: str, source: str) -> str:
         stroke_dasharray="5 4",
     )
     inner = box.inset_by(PLACEHOLDER_MARGIN)
-    text = fit_text(
-        f"{reason}\n{source[:MAX_SOURCE_CHARS]}", inner.width, inner.height, PLACEHOLDER_FONT_SIZE
-    )
+    text = fit_text(f"{reason}\n{source[:MAX_SOURCE_CHARS]}", inner.width, inner.height, PLACEHOLDER_FONT_SIZE)
     rows = (
         render_text_line(row, inner.x, inner.y + text.size * (at * LEADING + 1), text.size, fill="#8a2f2b")
         for at, row in enumerate(text.lines)

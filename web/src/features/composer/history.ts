@@ -1,14 +1,14 @@
-/** One's own messages, gone through by Ctrl+Up and Ctrl+Down; what was being written waits at the end. */
+/** History of the user's own messages (Ctrl+Up and Ctrl+Down). The current draft is at the end. */
 
 export interface InputHistory {
-  /** How far back one is; 0 is what is being written. */
+  /** Steps back; 0 is the current draft. */
   readonly stepsBack: number;
   readonly draft: string;
 }
 
 export const HISTORY_START: InputHistory = { stepsBack: 0, draft: "" };
 
-/** Go one step back (1) or forth (-1); null where there is nothing further. `said` is newest first. */
+/** Step back (1) or forward (-1); null at the end. `said` is newest first. */
 export function stepHistory(
   history: InputHistory,
   step: 1 | -1,
@@ -21,7 +21,7 @@ export function stepHistory(
   return { history: { stepsBack: back, draft }, words: back === 0 ? draft : (sentTexts[back - 1] ?? "") };
 }
 
-/** What a person said, newest first, each once. */
+/** The user's messages, newest first, without duplicates. */
 export function messageHistory(messages: readonly string[]): readonly string[] {
   return [...new Set([...messages].reverse())];
 }

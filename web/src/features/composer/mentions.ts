@@ -1,9 +1,9 @@
-/** `@` mentions: the one that is being written, who and what it may mean, and how it is put into the words. */
+/** `@` mentions: detection at the caret, candidates, and insertion into the text. */
 
 export interface MentionQuery {
-  /** Where the `@` stands. */
+  /** Position of the `@`. */
   readonly from: number;
-  /** Where what was written after it ends. */
+  /** End of the typed name. */
   readonly to: number;
   readonly query: string;
 }
@@ -18,18 +18,18 @@ export interface Mention {
 const MAX_MENTION_LENGTH = 60;
 const MAX_MENTIONS = 8;
 
-/** Find the mention in which the caret stands, if it stands in one. */
+/** Find the mention at the caret, if any. */
 export function findOpenMention(words: string, caret: number): MentionQuery | null {
   const before = words.slice(Math.max(0, caret - MAX_MENTION_LENGTH), caret);
   const found = /(?:^|[\s(])@("?)([^"@\n]*)$/.exec(before);
   if (!found) return null;
   const [, quote = "", sought = ""] = found;
-  // Without a quotation mark a second word ends it: one wrote on, and meant no mention.
+  // Without a quotation mark, a second word ends the mention.
   if (!quote && /\s/.test(sought)) return null;
   return { from: caret - sought.length - quote.length - 1, to: caret, query: sought };
 }
 
-/** Put what was chosen in the place of what was written; says also where the caret belongs then. */
+/** Replace the typed mention with the chosen one. Also returns the new caret position. */
 export function insertMention(
   words: string,
   at: MentionQuery,
@@ -40,7 +40,7 @@ export function insertMention(
   return { words: words.slice(0, at.from) + text + rest, caret: at.from + text.length };
 }
 
-/** Participants first, then discussions; those that begin with what is sought come before those that contain it. */
+/** Participants first, then discussions; prefix matches before other matches. */
 export function matchMentions(all: readonly Mention[], query: string): readonly Mention[] {
   const wanted = foldCase(query);
   const rank = (one: Mention) => {
@@ -55,7 +55,7 @@ export function matchMentions(all: readonly Mention[], query: string): readonly 
     .map(({ one }) => one);
 }
 
-/** Who of the table is named in the words. */
+/** Participants mentioned in a text. */
 export function findMentioned<T extends { name: string }>(words: string, table: readonly T[]): readonly T[] {
   const said = foldCase(words);
   return table.filter(({ name }) => {
@@ -66,7 +66,7 @@ export function findMentioned<T extends { name: string }>(words: string, table: 
 
 export type MessagePart = { readonly text: string; readonly isMention: boolean };
 
-/** Cut words into what is a mention and what is not. */
+/** Split a text into mentions and other text. */
 export function splitMentions(words: string, names: readonly string[]): readonly MessagePart[] {
   const known = [...names].sort((a, b) => b.length - a.length).map(escapeRegExp);
   const people = known.length ? `|@(?:${known.join("|")})(?![\\p{L}\\p{N}])` : "";
@@ -77,7 +77,7 @@ export function splitMentions(words: string, names: readonly string[]): readonly
     .filter(({ text }) => text);
 }
 
-/** A title cannot hold what ends it. */
+/** Remove characters from a title that would end the mention. */
 function escapeTitle(title: string): string {
   return title.replaceAll('"', "'");
 }

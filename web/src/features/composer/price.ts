@@ -1,19 +1,19 @@
-/** What a question would cost, in words: what is known, what is not, and whether it is too much. */
+/** Price estimates as text: known and unknown costs, and whether they exceed the limit. */
 
 import { formatUsd } from "../../ui/format.ts";
 import type { Estimate, Forecast } from "../../api/types.ts";
 
-/** Say it in a few words; what is not known is never counted as nothing. */
+/** Short estimate. An unknown price never counts as zero. */
 export function formatForecast({ cost, calls, unknown }: Forecast): string {
   const asked = calls === 1 ? "1 call" : `${calls} calls`;
   if (unknown.length === 0) return `${cost === 0 ? "Costs nothing" : `About ${formatUsd(cost)}`}, ${asked}`;
   return cost === 0 ? `${asked}, price unknown` : `At least ${formatUsd(cost)}, ${asked}`;
 }
 
-/** Say why it is more than may be spent; nothing where it is not. */
+/** Explain why the estimate exceeds the limit; empty if it does not. */
 export function explainExcess({ forecast: { cost }, left }: Estimate, maxCostUsd: number | null): string {
   if (left !== null && cost > left) return describeExcess("is left of your budget this week", left);
-  if (maxCostUsd !== null && cost > maxCostUsd) return describeExcess("you set as its limit", maxCostUsd);
+  if (maxCostUsd !== null && cost > maxCostUsd) return describeExcess("you set as the limit", maxCostUsd);
   return "";
 }
 

@@ -1,15 +1,15 @@
-/** Why a message was not taken, and where that is mended; what was written stays in the box. */
+/** Errors of a send request, with a link to the fix. The text stays in the field. */
 
 export interface SendError {
   readonly words: string;
-  /** Whether it is known that nothing was taken; without a connection it is not. */
+  /** Whether the server certainly rejected the message; unknown without a response. */
   readonly isRejected: boolean;
   readonly link: { readonly path: string; readonly words: string } | null;
 }
 
 const USAGE_LINK = { path: "/usage", words: "See the budget" };
 const MODELS_LINK = { path: "/models", words: "Models and keys" };
-const FILES_PREFIX = /^files(\[\d+\])?: /; // the words that follow name the file
+const FILES_PREFIX = /^files(\[\d+\])?: /; // the rest of the message names the file
 
 export function describeSendError({ status, message }: { status: number; message: string }): SendError {
   const isKnown = status >= 400 && status < 500;
@@ -18,12 +18,12 @@ export function describeSendError({ status, message }: { status: number; message
       return { words: message, link: USAGE_LINK, isRejected: isKnown };
     case 413:
       return {
-        words: `This is too much for one message: shorten it, or leave files out. ${message}`,
+        words: `The message is too large. Shorten it or remove files. ${message}`,
         link: null,
         isRejected: isKnown,
       };
     case 429:
-      return { words: `${message} What you wrote is kept.`, link: null, isRejected: isKnown };
+      return { words: `${message} Your text is kept.`, link: null, isRejected: isKnown };
     default:
       return {
         words: message.replace(FILES_PREFIX, ""),

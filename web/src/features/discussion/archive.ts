@@ -1,4 +1,4 @@
-/** Putting a discussion away and taking it out again, which can be undone. */
+/** Archiving and restoring a discussion, with undo. */
 
 import { callApi } from "../../api/client.ts";
 import { session } from "../../stores/session.svelte.ts";
@@ -6,10 +6,10 @@ import type { Item } from "../../ui/Menu.svelte";
 import { toasts } from "../../stores/toasts.svelte.ts";
 import type { Discussion } from "../../api/types.ts";
 
-/** The entry of a menu that archives a discussion, or takes it out of the archive. */
+/** Menu item that archives or restores a discussion. */
 export function archiveMenuItem(discussion: Discussion): Item {
   return {
-    words: discussion.status === "archived" ? "Bring back" : "Archive",
+    words: discussion.status === "archived" ? "Restore" : "Archive",
     icon: "archive",
     act: () =>
       void (discussion.status === "archived"
@@ -18,9 +18,9 @@ export function archiveMenuItem(discussion: Discussion): Item {
   };
 }
 
-/** Take a discussion out of the archive, and go back with it to those that are not there. */
+/** Restore a discussion, and switch back to the active list. */
 export async function unarchive(discussion: Discussion): Promise<void> {
-  await setStatusWithUndo(discussion, "active", "Brought back.");
+  await setStatusWithUndo(discussion, "active", "Restored.");
   if (session.listFilter.status !== "archived") return;
   session.listFilter = { ...session.listFilter, status: "active" };
   await session.loadList().catch((error) => toasts.showError(error));

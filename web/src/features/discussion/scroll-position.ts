@@ -1,14 +1,14 @@
-/** Where one reads: what stands at the top of a box that scrolls, kept there whatever grows or comes above it. */
+/** Scroll anchoring: keeps the element at the top in place when content above it changes. */
 
 interface ScrollAnchor {
   readonly element: Element;
-  /** Where it stands in the window. */
+  /** Position in the window. */
   readonly top: number;
 }
 
 export class ScrollPosition {
   readonly #getBox: () => HTMLElement;
-  /** From the largest to the smallest, of which some may be drawn anew meanwhile. */
+  /** From the outermost to the innermost. Some may be re-rendered meanwhile. */
   #anchors: readonly ScrollAnchor[] = [];
   #lastScrollTop = Number.NaN;
 
@@ -20,30 +20,30 @@ export class ScrollPosition {
     return this.#getBox();
   }
 
-  /** Remember what stands at the top, if somebody has scrolled since. */
+  /** Remember the element at the top, if the user scrolled. */
   remember(): void {
     if (this.#box.scrollTop === this.#lastScrollTop) return;
     this.#lastScrollTop = this.#box.scrollTop;
     const marks: ScrollAnchor[] = [];
-    const content = this.#box.lastElementChild; // what stands before it comes and goes
+    const content = this.#box.lastElementChild; // elements before it come and go
     for (let found = content && this.#firstVisible(content); found; found = this.#firstVisible(found))
       marks.push(measureAnchor(found));
     this.#anchors = marks;
   }
 
-  /** Bring it back to where it stood, unless somebody has scrolled since. */
+  /** Restore its position, unless the user scrolled since. */
   restore(): void {
     const marks = this.#anchors.filter(({ element }) => element.isConnected);
     const last = marks.pop();
     if (last && this.#box.scrollTop === this.#lastScrollTop) {
       this.#box.scrollTop += measureAnchor(last.element).top - last.top;
       this.#lastScrollTop = this.#box.scrollTop;
-      // What surrounds it may have grown above it; it alone is to stand where it stood, to the part of a pixel.
+      // The outer elements may have grown above it, so use the innermost one.
       this.#anchors = [...marks.map(({ element }) => measureAnchor(element)), last];
     } else this.remember();
   }
 
-  /** Find what reaches below the upper edge of the box first. */
+  /** Find the first element that reaches below the top edge. */
   #firstVisible(within: Element): Element | undefined {
     const { top, left, right } = this.#box.getBoundingClientRect();
     return [...within.children].find((element) => {
@@ -59,6 +59,6 @@ const measureAnchor = (element: Element): ScrollAnchor => ({
   top: element.getBoundingClientRect().top,
 });
 
-/** What is stuck to an edge does not move with what one reads. */
+/** Sticky elements do not scroll with the content. */
 const isOutOfFlow = (element: Element): boolean =>
   ["sticky", "absolute", "fixed"].includes(getComputedStyle(element).position);

@@ -1,4 +1,4 @@
-/** One answer on trial: its assertions are judged, what gave it is improved, and that is accepted or undone. */
+/** Evaluation of one answer: judging, improving, accepting and undoing. */
 
 import { callApi } from "../../api/client.ts";
 import { streamCall } from "../../api/stream-call.ts";
@@ -10,7 +10,7 @@ export type BusyState = "" | "judging" | "improving" | "accepting";
 export class EvaluationStore {
   evaluations = $state.raw<readonly Evaluation[]>([]);
   progress = $state.raw<EvaluationProgress | null>(null);
-  /** What the persona was told when the page came here. */
+  /** Text of the persona when the dialog opened. */
   personaText = $state.raw("");
   busy = $state.raw<BusyState>("");
   errorMessage = $state.raw("");
@@ -21,7 +21,7 @@ export class EvaluationStore {
     this.#messageId = message;
   }
 
-  /** Read what was judged before, and what the participant is told to be. */
+  /** Load earlier evaluations and the persona. */
   async load(discussion: Discussion, participant: string): Promise<void> {
     await this.#runExclusive("", async () => {
       this.evaluations = await callApi("GET /api/messages/{id}/assertions", {
@@ -32,7 +32,7 @@ export class EvaluationStore {
     const seat = discussion.participants.find((one) => one.id === participant);
     const id = seat?.persona ?? discussion.persona;
     if (!id) return;
-    // Without it the improvement is shown whole instead of as a difference.
+    // Without it, the improvement is shown whole instead of as a diff.
     const persona = await callApi("GET /api/personas/{id}", { path: { id } }).catch(() => null);
     this.personaText = persona?.system_prompt || persona?.description || "";
   }
@@ -75,7 +75,7 @@ export class EvaluationStore {
     if (trial) this.progress = initialProgress(trial);
   }
 
-  /** Leave what is going on; finished rounds are kept. */
+  /** Cancel the current call. Finished rounds are kept. */
   stop(): void {
     this.#abort?.abort();
   }
@@ -98,7 +98,7 @@ export class EvaluationStore {
     );
   }
 
-  /** Do one thing at a time; what is read at the start may come while the first is done. */
+  /** Run one call at a time. The initial load may still be pending during the first. */
   async #runExclusive(busy: BusyState, act: (signal: AbortSignal) => Promise<void>): Promise<void> {
     if (this.busy) return;
     const leaving = new AbortController();

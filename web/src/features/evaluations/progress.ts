@@ -1,10 +1,10 @@
-/** How an improvement goes: a pure function of the trial and what was told of its rounds. */
+/** Progress of an improvement, reduced from the evaluation and its stream events. */
 
 import type { Calls, ImprovementRound, Evaluation } from "../../api/types.ts";
 
 export type ImprovementEvent = Calls["POST /api/trials/{id}/improve"]["gives"];
 
-/** The round that is being tried. */
+/** The round in progress. */
 export interface RoundAttempt {
   readonly number: number;
   readonly change: string;
@@ -55,12 +55,12 @@ export function countPasses(verdicts: readonly { passed: boolean }[]): number {
   return verdicts.filter((one) => one.passed).length;
 }
 
-/** The newest round that was better than all before: it is what is accepted. */
+/** The newest round that beat all earlier ones. Accepting applies it. */
 export function bestRound(evaluation: Evaluation): ImprovementRound | null {
   return evaluation.rounds.findLast((round) => round.better) ?? null;
 }
 
-/** One assertion a line; what is empty is none. */
+/** One assertion per line; empty lines are ignored. */
 export function assertionLines(text: string): readonly string[] {
   return text
     .split("\n")

@@ -1,13 +1,13 @@
-/** What was changed in a text, word by word: short texts that people wrote, such as a persona's description. */
+/** Word diff of short texts, such as a persona's description. */
 
 export interface TextChange {
   readonly kind: "same" | "added" | "removed";
   readonly text: string;
 }
 
-const MAX_WORD_PAIRS = 4_000_000; // pairs of words that are compared; beyond that the text counts as new
+const MAX_WORD_PAIRS = 4_000_000; // compared word pairs; beyond that, the whole text counts as changed
 
-/** Same and removed make the text before; same and added make the one after. */
+/** Same and removed parts form the old text; same and added parts the new one. */
 export function diffWords(before: string, after: string): readonly TextChange[] {
   const old = splitWords(before);
   const now = splitWords(after);
@@ -24,7 +24,7 @@ const samePart = (text: string): TextChange => ({ kind: "same", text });
 const addedPart = (text: string): TextChange => ({ kind: "added", text });
 const removedPart = (text: string): TextChange => ({ kind: "removed", text });
 
-/** A word and what is between words count alike, so that nothing is lost. */
+/** Split into words and the whitespace between them, without losses. */
 function splitWords(text: string): readonly string[] {
   return text.match(/\s+|[\p{L}\p{N}_'’-]+|[^\s\p{L}\p{N}_'’-]/gu) ?? [];
 }
@@ -36,7 +36,7 @@ function commonPrefixLength(some: readonly string[], others: readonly string[]):
   return length;
 }
 
-/** Keep the longest sequence of words that both have. */
+/** Longest common subsequence of words. */
 function diffMiddle(old: readonly string[], now: readonly string[]): readonly TextChange[] {
   if (!old.length || !now.length || old.length * now.length > MAX_WORD_PAIRS) {
     return [...old.map(removedPart), ...now.map(addedPart)];
@@ -62,7 +62,7 @@ function diffMiddle(old: readonly string[], now: readonly string[]): readonly Te
   return [...found, ...old.slice(a).map(removedPart), ...now.slice(b).map(addedPart)];
 }
 
-/** For every place in both: how many words they share from there on. */
+/** For every pair of positions: the length of the common subsequence from there on. */
 function sharedLengths(old: readonly string[], now: readonly string[]): Uint32Array {
   const width = now.length + 1;
   const table = new Uint32Array((old.length + 1) * width);
@@ -77,7 +77,7 @@ function sharedLengths(old: readonly string[], now: readonly string[]): Uint32Ar
   return table;
 }
 
-/** Put neighbours of one kind together; what was removed stands before what was added in its place. */
+/** Merge neighbours of one kind. Removed parts come before added ones. */
 function mergeChanges(all: readonly TextChange[]): readonly TextChange[] {
   const found: TextChange[] = [];
   let out = "";

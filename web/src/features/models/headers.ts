@@ -1,6 +1,6 @@
-/** Headers as people write them, one a line. */
+/** HTTP headers as text, one per line. */
 
-/** Read them; null where a line is none. */
+/** Parse headers; null if a line is invalid. */
 export function parseHeaders(text: string): Record<string, string> | null {
   const lines = text
     .split("\n")

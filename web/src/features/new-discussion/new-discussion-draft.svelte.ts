@@ -1,4 +1,4 @@
-/** The discussion that is being begun. It outlives the view and the page, until it is sent. */
+/** Draft of a new discussion. It outlives the view and a reload, until it is sent. */
 
 import { callApi, ApiError } from "../../api/client.ts";
 import { IdempotentSend } from "../../stores/idempotent-send.ts";
@@ -41,7 +41,7 @@ class NewDiscussionDraft {
   draft = $state.raw<NewDiscussionValues>(restoreDraft(savedDraft.read()));
   errors = $state.raw<DraftErrors>({});
   isSending = $state(false);
-  /** What is attached; what of it has arrived becomes part of the draft. */
+  /** Attachments; completed uploads become part of the draft. */
   readonly uploads = new Uploads();
   #idempotentSend = new IdempotentSend("start");
 
@@ -65,21 +65,21 @@ class NewDiscussionDraft {
     if (some.message) this.errors = { ...this.errors, question: undefined };
   }
 
-  /** Lay a first table with what can be asked, where nobody has laid one. */
+  /** Apply a first setup with the ready models, unless there is one. */
   setFirstTable(): void {
     if (this.table.seats.length || !modelStore.offers) return;
     const first = buildFirstTable(modelStore.offers);
     if (first) this.update({ table: first });
   }
 
-  /** Give somebody a seat who was just made up, through a model that is ready; where that cannot be, say why. */
+  /** Add a new persona as a participant with a ready model. Shows why if that fails. */
   addPersona(persona: Persona): void {
     catalog.personas = [persona, ...catalog.personas.filter((one) => one.id !== persona.id)];
     const model = readyModels(modelStore.offers ?? [])[0] ?? this.table.seats[0]?.model;
     if (!model) return toasts.show(`No model is ready to speak for ${persona.name}.`, { isError: true });
     if (this.table.seats.length >= MAX_PARTICIPANTS)
       return toasts.show(
-        `All ${MAX_PARTICIPANTS} seats are taken: ${persona.name} is a persona now, but has no seat.`,
+        `The limit is ${MAX_PARTICIPANTS} participants. ${persona.name} was saved as a persona, but not added.`,
         {
           isError: true,
         },
@@ -87,14 +87,14 @@ class NewDiscussionDraft {
     this.table = withParticipant(this.table, newParticipant(model, { persona: persona.id }));
   }
 
-  /** Take back whom nobody wanted after all. */
+  /** Remove the participant of a persona whose creation was undone. */
   removePersona(persona: Persona): void {
     const gone = this.table.seats.filter((one) => one.persona === persona.id);
     this.table = gone.reduce((table, one) => withoutParticipant(table, one.key), this.table);
     catalog.personas = catalog.personas.filter((one) => one.id !== persona.id);
   }
 
-  /** Begin the discussion; where that fails, say beside what it is about why. */
+  /** Create the discussion. On failure, shows the errors beside their fields. */
   async send(): Promise<Discussion | null> {
     if (this.isSending) return null;
     this.errors = this.#validate();
@@ -121,15 +121,15 @@ class NewDiscussionDraft {
 
   #validate(): DraftErrors {
     if (!this.draft.message.trim()) return { question: "Write a question first." };
-    if (this.uploads.isUploading) return { question: "Wait a moment: a file is still on its way." };
+    if (this.uploads.isUploading) return { question: "A file is still uploading. Wait a moment." };
     if (this.uploads.hasErrors)
-      return { question: "A file did not arrive: take it away, or attach it again." };
+      return { question: "A file failed to upload. Remove it, or attach it again." };
     const lacks = validateTable(this.table);
     return lacks ? { table: lacks } : {};
   }
 }
 
-/** A draft may have been kept by an older page, which knew less. */
+/** Restore a stored draft. An older page may have stored fewer fields. */
 function restoreDraft(draft: Partial<NewDiscussionValues>): NewDiscussionValues {
   return { ...NEW_DRAFT, ...draft, table: restoreTable(draft.table) };
 }

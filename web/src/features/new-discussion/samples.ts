@@ -1,4 +1,4 @@
-/** Tables to begin with, each with questions that suit it: laid with the models that are there. */
+/** Sample setups with matching questions, filled with the available models. */
 
 import { readyModels, type ProviderOffer } from "../../state/model-offers.ts";
 import {
@@ -20,7 +20,7 @@ export interface Sample {
   readonly mode: Mode;
   readonly participants: readonly SampleParticipant[];
   readonly questions: readonly string[];
-  /** These parts are played by scripts: they go with this question only, and no model is asked. */
+  /** Scripted participants: they fit this question only, and no model is called. */
   readonly isScripted?: boolean;
   readonly taskModel?: string;
 }
@@ -30,7 +30,7 @@ const builtinPersona = (id: string): SampleParticipant => ({ persona: `shipped_$
 export const SAMPLES: readonly Sample[] = [
   {
     title: "Compare answers",
-    words: "Three voices, side by side",
+    words: "Three participants, side by side",
     mode: "parallel",
     participants: [{}, {}, {}],
     questions: ["What should a remote team agree on first?", "Explain to a cook why the sky is blue."],
@@ -67,7 +67,7 @@ export const SAMPLES: readonly Sample[] = [
   },
   {
     title: "Teach me",
-    words: "A teacher and two who learn",
+    words: "A teacher and two students",
     mode: "directed",
     participants: [
       { ...builtinPersona("teacher"), role: "teacher" },
@@ -78,7 +78,7 @@ export const SAMPLES: readonly Sample[] = [
   },
 ];
 
-/** What can be seen without any model: every word of it was written before. */
+/** Demos that need no model; every answer is scripted. */
 export const SCRIPTED_SAMPLES: readonly Sample[] = [
   {
     title: "Sample debate",
@@ -103,7 +103,7 @@ export const SCRIPTED_SAMPLES: readonly Sample[] = [
   },
 ];
 
-/** Those that can be played here: scripts are there unless somebody took them out of the settings. */
+/** Demos that can run here. The operator may have removed the scripted provider. */
 export function playableSamples(offers: readonly ProviderOffer[]): readonly Sample[] {
   const there = new Set(offers.filter((one) => one.availability === "ready").flatMap((one) => one.models));
   return SCRIPTED_SAMPLES.filter((sample) =>
@@ -111,7 +111,7 @@ export function playableSamples(offers: readonly ProviderOffer[]): readonly Samp
   );
 }
 
-/** Lay a sample's table with the models that are ready, each as seldom as can be; none are made up. */
+/** Fill a sample with ready models, each used as rarely as possible. */
 export function buildSampleTable(sample: Sample, offers: readonly ProviderOffer[]): Table | null {
   const models = readyModels(offers);
   if (!sample.isScripted && models.length === 0) return null;
@@ -129,7 +129,7 @@ export function buildSampleTable(sample: Sample, offers: readonly ProviderOffer[
   };
 }
 
-/** The table of a first visit: a few voices side by side, different ones where there are some. */
+/** Setup of a first visit: a few participants side by side, with different models if possible. */
 export function buildFirstTable(offers: readonly ProviderOffer[]): Table | null {
   const models = readyModels(offers);
   if (models.length === 0) return null;
@@ -141,7 +141,7 @@ export function buildFirstTable(offers: readonly ProviderOffer[]): Table | null 
   return { ...EMPTY_TABLE, seats };
 }
 
-/** Questions to begin with that suit a way to talk. */
+/** Sample questions for a mode. */
 export function sampleQuestions(mode: Mode): readonly string[] {
   return SAMPLES.find((sample) => sample.mode === mode)?.questions ?? SAMPLES[0]?.questions ?? [];
 }

@@ -1,4 +1,4 @@
-/** Changes to kept line-ups; what takes the place of something, or takes it away, can be undone. */
+/** Changes to presets. Replacing and deleting can be undone. */
 
 import { callApi } from "../../api/client.ts";
 import { toasts } from "../../stores/toasts.svelte.ts";
@@ -6,29 +6,29 @@ import type { Preset } from "../../api/types.ts";
 import { catalog } from "../../stores/catalog.svelte.ts";
 import { toTablePayload, toTable, type Table } from "../participants/setup.ts";
 
-/** Keep a table under a name that nothing has yet. */
+/** Save a setup under an unused name. */
 export async function addPreset(name: string, table: Table): Promise<void> {
   await callApi("POST /api/line-ups", { body: { name, ...toTablePayload(table, catalog.personas) } });
   await catalog.loadPresets();
 }
 
-/** Put a table in the place of what was kept; what was there can be had back. */
+/** Replace a preset. The undo restores the old one. */
 export async function replacePreset(one: Preset, table: Table): Promise<void> {
   const before = toTable(one);
   await updatePreset(one.id, table);
   await catalog.loadPresets();
-  toasts.show(`${one.name} is now the table below.`, {
-    undo: () => runWithToast(updatePreset(one.id, before), `${one.name} is as it was.`),
+  toasts.show(`${one.name} was replaced.`, {
+    undo: () => runWithToast(updatePreset(one.id, before), `${one.name} was restored.`),
   });
 }
 
-/** Delete what was kept; it can be had back as it was, under the same name. */
+/** Delete a preset. The undo restores it under the same name. */
 export async function removePreset(one: Preset): Promise<void> {
   const body = { name: one.name, ...toTablePayload(toTable(one), catalog.personas) };
   await callApi("DELETE /api/line-ups/{id}", { path: { id: one.id } });
   await catalog.loadPresets();
   toasts.show(`${one.name} was deleted.`, {
-    undo: () => runWithToast(callApi("POST /api/line-ups", { body }), `${one.name} is back.`),
+    undo: () => runWithToast(callApi("POST /api/line-ups", { body }), `${one.name} was restored.`),
   });
 }
 

@@ -1,4 +1,4 @@
-/** What is changed of a discussion between messages: only what is different from what it was. */
+/** Changes to a discussion's settings: only the fields that differ. */
 
 import type { Discussion, DiscussionChange, Persona } from "../../api/types.ts";
 import { toTablePayload, toTable, type Table } from "./setup.ts";
@@ -15,7 +15,7 @@ export function readSettings(discussion: Discussion): DiscussionSettings {
   return { table: toTable(discussion), project, language, model };
 }
 
-/** Write what the server has to be told, and nothing that stays; an empty change is no change. */
+/** Build the PATCH body. It is empty if nothing changed. */
 export function buildChange(
   before: Discussion,
   { table, project, language, model }: DiscussionSettings,
@@ -25,7 +25,7 @@ export function buildChange(
   const now = toTablePayload(table, personas);
   const same = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
   const differing = Object.entries(now).filter(
-    // The rules of a mode that is left stay as they are, for whoever comes back to it.
+    // Options of the previous mode are kept, in case the user returns to it.
     ([name, value]) => !same(value, was[name as keyof typeof was]) && !(value === null && name !== "clerk"),
   );
   return {

@@ -1,4 +1,4 @@
-/** A discussion before it begins: the question, the table, and what goes with them. */
+/** Draft of a new discussion: message, setup, files and limits. */
 
 import type { DiscussionDraft, FieldError, Persona, StoredFile } from "../../api/types.ts";
 import { toTablePayload, type Table } from "./setup.ts";
@@ -12,7 +12,7 @@ export interface NewDiscussionValues {
   readonly files: readonly StoredFile[];
 }
 
-/** Write a draft as the server takes it. */
+/** Convert a draft to the API. */
 export function toDiscussionDraft(draft: NewDiscussionValues, personas: readonly Persona[]): DiscussionDraft {
   const { message, table, project, language, cap, files } = draft;
   return {
@@ -43,7 +43,7 @@ const PART_BY_FIELD: Record<string, DraftPart> = {
   model: "rules",
 };
 
-/** What is wrong, by the part of the page that it is about; what is about nothing else is about the question. */
+/** Errors by part of the page; errors of other fields are shown at the question. */
 export type DraftErrors = Partial<Record<DraftPart, string>>;
 
 export function groupErrors(words: string, errors: readonly FieldError[]): DraftErrors {
@@ -57,9 +57,9 @@ export function groupErrors(words: string, errors: readonly FieldError[]): Draft
   return wrong;
 }
 
-/** Say which of several a message is about; beside its field it need not name the field. */
+/** Prefix an error with the participant's number, and drop the field name. */
 function formatFieldError(field: string, message: string): string {
   const place = /^participants\[(\d+)\]/.exec(field)?.[1];
   const words = message.charAt(0).toUpperCase() + message.slice(1);
-  return place === undefined ? words : `Voice ${Number(place) + 1}: ${words}`;
+  return place === undefined ? words : `Participant ${Number(place) + 1}: ${words}`;
 }

@@ -1,11 +1,11 @@
-/** Languages that answers can be asked for in, by the names that the reader's browser has for them. */
+/** Languages for answers, with names from the browser. */
 
 const LANGUAGE_CODES =
   "ar bg bn ca cs da de el en es et fa fi fr he hi hr hu id it ja ko lt lv ms nl no pl pt ro ru sk sl sr sv sw ta th tr uk ur vi zh".split(
     " ",
   );
 
-/** Pairs of code and name in the order of the names; `chosen` is among them, however rare it is. */
+/** Pairs of code and name, sorted by name. Always includes `chosen`. */
 export function languageOptions(selected: string | null): readonly (readonly [code: string, name: string])[] {
   const names = new Intl.DisplayNames(["en"], { type: "language", fallback: "code" });
   const codes =

@@ -1,4 +1,4 @@
-/** What those at a table will be called, found as the server finds it, so that rules can point to them before. */
+/** Resolves participant names like the server, so that mode options can refer to them before the start. */
 
 import type { Persona } from "../../api/types.ts";
 
@@ -12,7 +12,7 @@ interface Nameable {
   readonly persona: string | null;
 }
 
-/** A name that was given stays; a persona names who plays it; the others are Alpha, Beta and so on. */
+/** A given name wins, then the persona's name; the others are Alpha, Beta and so on. */
 export function resolveNames(
   participants: readonly Nameable[],
   personas: readonly Persona[],

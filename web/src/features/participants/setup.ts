@@ -1,4 +1,4 @@
-/** A table that is being laid: who sits there and by which rules they talk. Pure values, and what they become. */
+/** Editable setup of a discussion: participants and mode options, and their conversion to the API. */
 
 import type {
   Discussion,
@@ -11,7 +11,7 @@ import type {
 import { modeInfo, type Mode } from "../../state/modes.ts";
 import { resolveNames } from "./names.ts";
 
-/** `key` tells seats apart while names change; rules that point to somebody point to it. */
+/** `key` identifies a participant while names change. Mode options refer to the key. */
 export interface ParticipantDraft {
   readonly key: string;
   readonly model: string;
@@ -25,7 +25,7 @@ export interface ParticipantDraft {
   readonly active: boolean;
   readonly colour: string | null;
   readonly avatar: string | null;
-  /** Servers of tools, or single tools as `server/tool`. */
+  /** Tool servers, or single tools as `server/tool`. */
   readonly tools: readonly string[];
 }
 
@@ -89,7 +89,7 @@ export const MAX_PARTICIPANTS = 24;
 
 let participantKeyCount = 0;
 
-/** Make a seat for a model that nobody has asked anything special of. */
+/** Create a participant with default settings. */
 export function newParticipant(model: string, overrides: Partial<ParticipantDraft> = {}): ParticipantDraft {
   const key = `seat-${++participantKeyCount}-${Math.random().toString(36).slice(2, 8)}`;
   return { ...PARTICIPANT_DEFAULTS, key, model, ...overrides };
@@ -109,13 +109,13 @@ const PARTICIPANT_DEFAULTS: Omit<ParticipantDraft, "key" | "model"> = {
   tools: [],
 };
 
-/** Lay a table again that an older page may have kept, which knew less of tables and of seats. */
+/** Restore a stored setup. An older page may have stored fewer fields. */
 export function restoreTable(table: Partial<Table> = {}): Table {
   const seats = (table.seats ?? []).map((seat) => ({ ...PARTICIPANT_DEFAULTS, ...seat }));
   return { ...EMPTY_TABLE, ...table, seats };
 }
 
-/** Lay the table of a discussion or of a line-up that was kept. */
+/** Convert the setup of a discussion or preset. */
 export function toTable(source: Discussion | Preset): Table {
   return {
     mode: modeInfo(source.mode).mode,
@@ -131,12 +131,12 @@ export function toTable(source: Discussion | Preset): Table {
 export function withParticipant(table: Table, participant: ParticipantDraft): Table {
   const place = table.seats.findIndex((one) => one.key === participant.key);
   const seats = place < 0 ? [...table.seats, participant] : table.seats.with(place, participant);
-  // Whoever asks for a second voice wants to hear it.
+  // A second participant should be heard, so leave single mode.
   const mode = table.mode === "single" && seats.length > 1 ? "parallel" : table.mode;
   return { ...table, mode, seats };
 }
 
-/** Take somebody from the table, and from the rules that named it. */
+/** Remove a participant, also from the mode options that refer to it. */
 export function withoutParticipant(table: Table, key: string): Table {
   const { debate, directed } = table;
   return {
@@ -147,7 +147,7 @@ export function withoutParticipant(table: Table, key: string): Table {
   };
 }
 
-/** Bring somebody back to the place it had before, and into the rules that named it and name nobody since. */
+/** Restore a removed participant at its position, and in mode options that are unset since. */
 export function restoreParticipant(table: Table, key: string, before: Table): Table {
   const place = before.seats.findIndex((one) => one.key === key);
   const seat = before.seats[place];
@@ -163,7 +163,7 @@ export function restoreParticipant(table: Table, key: string, before: Table): Ta
   };
 }
 
-/** What the server is told of a table: who sits there, and the rules of the mode that was chosen. */
+/** Convert a setup to the API: participants and the options of the chosen mode. */
 type TablePayload = Required<Omit<PresetChange, "name">>;
 
 export function toTablePayload(table: Table, personas: readonly Persona[]): TablePayload {
@@ -181,10 +181,10 @@ export function toTablePayload(table: Table, personas: readonly Persona[]): Tabl
   };
 }
 
-/** What is not asked for is left out: the server knows best what is usual. */
+/** Omit defaults, so that the server decides them. */
 function toParticipantInput({ key: _, ...seat }: ParticipantDraft): ParticipantInput {
   const said = Object.entries(seat).filter(
-    // An empty list is written as an empty text is.
+    // An empty list counts as unset, like an empty string.
     ([name, value]) =>
       value !== null &&
       String(value) !== "" &&
@@ -193,17 +193,17 @@ function toParticipantInput({ key: _, ...seat }: ParticipantDraft): ParticipantI
   return Object.fromEntries(said) as unknown as ParticipantInput;
 }
 
-/** Who talks and how, in a few words: "3 voices, side by side". */
+/** Short summary: "3 participants, side by side". */
 export function tableSummary({ mode, seats }: Table): string {
   const title = modeInfo(mode).title.toLowerCase();
   if (mode === "single") return title;
-  return `${seats.length === 1 ? "1 voice" : `${seats.length} voices`}, ${title}`;
+  return `${seats.length === 1 ? "1 participant" : `${seats.length} participants`}, ${title}`;
 }
 
-/** Why a table cannot begin yet, in words for whoever lays it. */
+/** Why a discussion cannot start yet; empty if it can. */
 export function validateTable(table: Table): string | null {
   const { title, minParticipants: least } = modeInfo(table.mode);
-  if (table.seats.length === 0) return "Nobody sits at the table yet. Add a voice.";
+  if (table.seats.length === 0) return "No participants yet. Add one.";
   if (table.seats.length >= least) return null;
-  return `${title} takes at least two voices. Add one, or choose another way to talk.`;
+  return `${title} needs at least two participants. Add one, or choose another mode.`;
 }

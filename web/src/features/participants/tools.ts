@@ -1,15 +1,15 @@
-/** Which tools a voice may call: whole servers, or single tools as `server/tool`. Pure values. */
+/** Tools that a participant may call: whole servers, or single tools as `server/tool`. */
 
 import type { ListedServer } from "../../api/types.ts";
 
 export const serverName = (name: string): string => name.split("/", 1)[0] ?? name;
 
-/** Tell whether a tool may be called, by its own name or with all of its server. */
+/** Return whether a tool is allowed, by its own name or by its server. */
 export function hasTool(selected: readonly string[], name: string): boolean {
   return selected.includes(name) || selected.includes(serverName(name));
 }
 
-/** Give a server or a tool, or take it away. Whoever has a whole server and loses one tool keeps the others. */
+/** Add or remove a server or tool. Removing one tool of a whole server keeps the others. */
 export function setToolAccess(
   selected: readonly string[],
   name: string,
@@ -26,7 +26,7 @@ export function setToolAccess(
   return isAllowed ? [...others, name] : others;
 }
 
-/** Those that were chosen and are not there any more, so that they can be taken away. */
+/** Selected tools that no longer exist, so that the user can remove them. */
 export function missingTools(
   selected: readonly string[],
   servers: readonly ListedServer[],

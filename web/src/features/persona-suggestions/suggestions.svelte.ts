@@ -1,4 +1,4 @@
-/** From a situation to voices for it: told, asked back, proposed, and made personas. */
+/** State of the persona wizard: situation, questions, proposals, created personas. */
 
 import { callApi } from "../../api/client.ts";
 import { streamCall } from "../../api/stream-call.ts";
@@ -13,15 +13,15 @@ export class SuggestionWizard {
   questions = $state.raw<readonly string[]>([]);
   answers = $state<string[]>([]);
   proposals = $state.raw<readonly Proposal[]>([]);
-  /** What was left out, and why. */
+  /** Rejected proposals, with reasons. */
   rejectedProposals = $state.raw<readonly { name: string; reason: string }[]>([]);
-  /** The personas that were made, by the names of the proposals. */
+  /** Created personas by the name of the proposal. */
   personaByProposal = $state.raw<ReadonlyMap<string, Persona>>(new Map());
   isBusy = $state.raw(false);
   errorMessage = $state.raw("");
   #abort: AbortController | null = null;
 
-  /** Be asked back; where there is nothing to ask, proposals come at once. */
+  /** Request questions. If there are none, request proposals at once. */
   async askQuestions(): Promise<void> {
     const asked = await this.#runExclusive(async (signal) => {
       const body = { situation: this.situation.trim(), model: this.model.trim() };
@@ -102,7 +102,7 @@ export class SuggestionWizard {
     }
   }
 
-  /** Do something beside what goes on. */
+  /** Run a request beside the current one. */
   async #runInBackground<T>(act: () => Promise<T>): Promise<T | null> {
     this.errorMessage = "";
     try {

@@ -1,4 +1,4 @@
-/** The views of the page by the first piece of their path. All but the ones of a first visit are loaded when asked for. */
+/** Views by the first path segment. All but those of a first visit are loaded on demand. */
 
 import type { Component } from "svelte";
 import Discussion from "../discussion/Discussion.svelte";

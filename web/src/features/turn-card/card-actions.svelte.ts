@@ -1,4 +1,4 @@
-/** What one can do with an answer, and what of it is looked at. Why something was not done is told beside it. */
+/** Actions and view state of an answer card. Errors are shown on the card. */
 
 import { tick } from "svelte";
 import { copyText } from "../../ui/clipboard.ts";
@@ -16,14 +16,14 @@ type CardDialog = "prompt" | "assertions" | "swap";
 export class CardActions {
   errorMessage = $state("");
   isBusy = $state(false);
-  /** What lies open over the page. */
+  /** The open dialog. */
   dialog = $state<CardDialog | null>(null);
   readonly #getTurn: () => Turn;
   readonly #getRun: () => Run;
   readonly #getDiscussion: () => Discussion;
   readonly #focusCard: () => void;
 
-  /** The other version of it that is being given. */
+  /** The regeneration in progress. */
   readonly regeneration = $derived.by(() => {
     const { regeneration: renewal } = this.#getTurn();
     return renewal && isLiveTurn(renewal) ? renewal : null;
@@ -32,14 +32,14 @@ export class CardActions {
     const { version, versions } = this.#getTurn();
     return `${version}/${versions}`;
   });
-  /** Another version that is looked at, until there is a new one; nothing is changed by that. */
+  /** Another version that the user looks at, until a new one exists. Viewing changes nothing. */
   earlierVersion = $derived.by<Turn | null>(() => {
     void this.#currentVersion;
     return null;
   });
   readonly shownTurn = $derived.by(() => this.regeneration ?? this.earlierVersion ?? this.#getTurn());
 
-  /** What is told of what is shown while it is tried, and who gave it; other versions have runs of their own. */
+  /** Notices and participant of the shown version. Other versions have their own runs. */
   readonly notices = $derived.by<readonly Notice[]>(() => {
     const { regeneration: renewal, shownTurn: shown } = this;
     if (!renewal) return shown.version > 1 ? [] : turnNotices(this.#getRun(), this.#getTurn());
@@ -54,7 +54,7 @@ export class CardActions {
     this.#focusCard = focus;
   }
 
-  /** Stop this answer, or the other version of it that is being given. */
+  /** Stop this answer, or its regeneration. */
   async stop(): Promise<void> {
     const { run, participant } = this.regeneration ?? this.#getTurn();
     this.#focusCard();
@@ -63,7 +63,7 @@ export class CardActions {
     );
   }
 
-  /** Let one that failed try again, perhaps by another model. */
+  /** Retry a failed turn, optionally with another model. */
   async retry(model: string | null = null): Promise<void> {
     const { run, participant } = this.#getTurn();
     this.#focusCard();
@@ -75,7 +75,7 @@ export class CardActions {
     );
   }
 
-  /** Let the answer be given anew, with the prompt of then. */
+  /** Regenerate the answer with its original prompt. */
   async regenerate(model: string | null = null): Promise<void> {
     this.#focusCard();
     await this.#runExclusive(() =>
@@ -87,12 +87,12 @@ export class CardActions {
     );
   }
 
-  /** Whatever fits how the turn ended. */
+  /** Regenerate or retry, depending on how the turn ended. */
   async retryOrRegenerate(model: string | null = null): Promise<void> {
     await (isAnswered(this.#getTurn()) ? this.regenerate(model) : this.retry(model));
   }
 
-  /** Let another model do that. The dialog gives the focus back to what opened it, and that goes away. */
+  /** Regenerate or retry with another model. The dialog returns the focus to its opener, which disappears. */
   async changeModel(model: string): Promise<void> {
     await tick();
     await this.retryOrRegenerate(model);

@@ -1,16 +1,16 @@
-/** Going to a message, wherever it is: views open what hides it, and it is scrolled to as soon as it is there. */
+/** Scrolls to a message. Views first open whatever hides it. */
 
 import { markQuote } from "../../markdown/find-quote.ts";
 import type { QuoteTarget } from "../../stores/router.svelte.ts";
 
-const MAX_FRAMES = 90; // in which what is opened for it may appear
-const STEADY_MS = 800; // milliseconds in which what is still being drawn must not push it away
-const QUOTE_WAIT_MS = 5000; // milliseconds in which words that are sought may be drawn
-const SEEK_INTERVAL_MS = 100; // milliseconds after which they are sought again
+const MAX_FRAMES = 90; // frames to wait for the target to appear
+const STEADY_MS = 800; // milliseconds during which the target is kept in view while content renders
+const QUOTE_WAIT_MS = 5000; // milliseconds to wait for the quote to be rendered
+const SEEK_INTERVAL_MS = 100; // milliseconds between searches for the quote
 const MARK_MS = 4000;
 
 class MessageJump {
-  /** The quote is to be marked; where it is empty, the message alone is sought. */
+  /** The quote to mark; empty to go to the message only. */
   target = $state.raw<QuoteTarget | null>(null);
 
   request(message: string, quote = ""): void {
@@ -20,7 +20,7 @@ class MessageJump {
 
 export const messageJump = new MessageJump();
 
-/** Wait until an element is there; null where it does not come. */
+/** Wait for an element; null after a timeout. */
 export async function waitForElement(find: () => HTMLElement | null): Promise<HTMLElement | null> {
   for (let frame = 0; frame < MAX_FRAMES; frame++) {
     const found = find();
@@ -36,17 +36,17 @@ export function findQuoteLinks({ message, quote }: QuoteTarget): readonly HTMLEl
   return [...links].filter((link) => link.textContent === quote);
 }
 
-/** Scroll to an element and to the words that are sought in it, mark both, and let the keyboard go on from there. */
+/** Scroll to an element and its quote, mark both, and move the focus there. */
 export function revealElement(element: HTMLElement, quote: string, onMoved: () => void): void {
   element.dataset["found"] = "";
   if (!element.hasAttribute("tabindex")) element.tabIndex = -1;
   element.focus({ preventScroll: true });
   setTimeout(() => delete element.dataset["found"], MARK_MS);
-  markQuote(element, ""); // what was marked before is not any more
+  markQuote(element, ""); // clear the previous mark
   holdInView(element, quote, onMoved);
 }
 
-/** Keep an element in view while it and what stands above it are drawn, unless somebody scrolls. */
+/** Keep an element in view while content renders, unless the user scrolls. */
 function holdInView(element: HTMLElement, quote: string, onMoved: () => void): void {
   const begun = performance.now();
   const letGo = new AbortController();
@@ -64,7 +64,7 @@ function holdInView(element: HTMLElement, quote: string, onMoved: () => void): v
     }
     const goal = words ?? element;
     goal.scrollIntoView({ block: words || !isTall(element) ? "center" : "start" });
-    onMoved(); // whoever follows the end of what scrolls must know at once that one reads elsewhere
+    onMoved(); // the timeline must know at once that the user no longer follows the end
     const patience = quote && !words ? QUOTE_WAIT_MS : STEADY_MS;
     if (now - begun < patience) requestAnimationFrame(step);
     else letGo.abort();

@@ -1,4 +1,4 @@
-/** How a week's budget stands, as shares of a bar and in words. */
+/** Weekly budget as shares of a bar. */
 
 import type { Budget } from "../../api/types.ts";
 
@@ -8,14 +8,14 @@ interface BudgetShares {
   readonly isOver: boolean;
 }
 
-/** Shares between 0 and 1; what goes beyond the budget fills the bar. */
+/** Shares between 0 and 1; overspending fills the bar. */
 export function budgetShares({ budget, spent, reserved }: Budget): BudgetShares {
   if (budget === null) return { spent: 0, reserved: 0, isOver: false };
   const whole = Math.max(budget, spent + reserved, Number.MIN_VALUE);
   return { spent: spent / whole, reserved: reserved / whole, isOver: spent + reserved >= budget };
 }
 
-/** A week can be begun anew once. */
+/** A week can be reset once. */
 export function canReset({ budget, reup_at }: Budget): boolean {
   return budget !== null && reup_at === null;
 }

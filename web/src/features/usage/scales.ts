@@ -1,8 +1,8 @@
-/** Scales of plots: where marks of an axis stand, and which of many labels have room. */
+/** Chart scales: axis ticks, label spacing and bands. */
 
 const TICK_STEPS = [1, 2, 2.5, 5, 10];
 
-/** Round marks from 0 up to the first one that is not below the greatest value. */
+/** Round ticks from 0 to the first one that is not below the maximum. */
 export function axisTicks(greatest: number, maxTicks = 4, minStep = 0): readonly number[] {
   if (!(greatest > 0)) return [0];
   const raw = Math.max(greatest / maxTicks, minStep);
@@ -12,12 +12,12 @@ export function axisTicks(greatest: number, maxTicks = 4, minStep = 0): readonly
   return Array.from({ length: count + 1 }, (_, place) => Number((place * step).toPrecision(12)));
 }
 
-/** Every how many of `count` places a label of this width stands, when there is so much room. */
+/** Show every n-th of `count` labels, so that labels of this width fit. */
 export function labelStride(count: number, room: number, width: number): number {
   return Math.max(1, Math.ceil((count * width) / Math.max(room, width)));
 }
 
-/** Divide a width into bands with a gap between them; bars are never wider than a thumb. */
+/** Divide a width into bands with gaps. Bars have a maximum width. */
 export function barBands(count: number, room: number): { step: number; width: number } {
   const step = count ? room / count : room;
   return { step, width: Math.max(1, Math.min(step * 0.72, 40)) };

@@ -1,4 +1,4 @@
-"""The first schema: every table, and the indexes that search text."""
+"""Initial schema: all tables and the full-text indexes."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -23,9 +23,7 @@ def sqlite_search(table: str, columns: tuple[str, ...]) -> tuple[str, ...]:
     """Index columns of a table, and keep the index up to date by triggers."""
     names = ", ".join(columns)
     old, new = (", ".join(f"{row}.{column}" for column in columns) for row in ("old", "new"))
-    forget = (
-        f"INSERT INTO {table}_search({table}_search, rowid, {names}) VALUES ('delete', old.number, {old});"  # noqa: S608 - names of our own
-    )
+    forget = f"INSERT INTO {table}_search({table}_search, rowid, {names}) VALUES ('delete', old.number, {old});"  # noqa: S608 - constant names
     add = f"INSERT INTO {table}_search(rowid, {names}) VALUES (new.number, {new});"  # noqa: S608
     return (
         f"CREATE VIRTUAL TABLE {table}_search USING fts5({names}, content='{table}', content_rowid='number')",
@@ -153,12 +151,8 @@ def make_tables() -> None:
         sa.Column("fault", sa.Text(), nullable=True),
         sa.Column("created_at", sa.Float(precision=53), nullable=False),
         sa.Column("ended_at", sa.Float(precision=53), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["project"], ["project.id"], name="fk_consolidation_project", ondelete="CASCADE"
-        ),
-        sa.ForeignKeyConstraint(
-            ["tenant"], ["tenant.id"], name="fk_consolidation_tenant", ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["project"], ["project.id"], name="fk_consolidation_project", ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["tenant"], ["tenant.id"], name="fk_consolidation_tenant", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name="pk_consolidation"),
     )
     op.create_index("ix_consolidation_project_id", "consolidation", ["project", "id"], unique=False)
@@ -182,12 +176,8 @@ def make_tables() -> None:
         sa.Column("exported_at", sa.Float(precision=53), nullable=True),
         sa.Column("created_at", sa.Float(precision=53), nullable=False),
         sa.Column("updated_at", sa.Float(precision=53), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["account"], ["account.id"], name="fk_discussion_account", ondelete="SET NULL"
-        ),
-        sa.ForeignKeyConstraint(
-            ["project"], ["project.id"], name="fk_discussion_project", ondelete="SET NULL"
-        ),
+        sa.ForeignKeyConstraint(["account"], ["account.id"], name="fk_discussion_account", ondelete="SET NULL"),
+        sa.ForeignKeyConstraint(["project"], ["project.id"], name="fk_discussion_project", ondelete="SET NULL"),
         sa.ForeignKeyConstraint(["tenant"], ["tenant.id"], name="fk_discussion_tenant", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("number", name="pk_discussion"),
         sa.UniqueConstraint("id", name="uq_discussion_id"),
@@ -246,9 +236,7 @@ def make_tables() -> None:
         sa.Column("paired", sa.Text(), nullable=True),
         sa.Column("messages", sa.Text(), nullable=False),
         sa.Column("created_at", sa.Float(precision=53), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["discussion"], ["discussion.id"], name="fk_insight_discussion", ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["discussion"], ["discussion.id"], name="fk_insight_discussion", ondelete="CASCADE"),
         sa.ForeignKeyConstraint(["project"], ["project.id"], name="fk_insight_project", ondelete="SET NULL"),
         sa.ForeignKeyConstraint(["tenant"], ["tenant.id"], name="fk_insight_tenant", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("number", name="pk_insight"),
@@ -291,9 +279,7 @@ def make_tables() -> None:
         sa.Column("place", NUMBER, server_default="0", nullable=False),
         sa.Column("created_at", sa.Float(precision=53), nullable=False),
         sa.Column("ended_at", sa.Float(precision=53), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["discussion"], ["discussion.id"], name="fk_run_discussion", ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["discussion"], ["discussion.id"], name="fk_run_discussion", ondelete="CASCADE"),
         sa.ForeignKeyConstraint(["tenant"], ["tenant.id"], name="fk_run_tenant", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name="pk_run"),
     )
@@ -304,9 +290,7 @@ def make_tables() -> None:
         sa.Column("insight", sa.Text(), nullable=False),
         sa.Column("model", sa.Text(), nullable=False),
         sa.Column("vector", sa.LargeBinary(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["insight"], ["insight.id"], name="fk_insight_vector_insight", ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["insight"], ["insight.id"], name="fk_insight_vector_insight", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("insight", "model", name="pk_insight_vector"),
     )
     op.create_table(
@@ -339,20 +323,14 @@ def make_tables() -> None:
         sa.Column("upto", NUMBER, nullable=True),
         sa.Column("instruction", sa.Text(), nullable=True),
         sa.Column("created_at", sa.Float(precision=53), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["discussion"], ["discussion.id"], name="fk_message_discussion", ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["discussion"], ["discussion.id"], name="fk_message_discussion", ondelete="CASCADE"),
         sa.ForeignKeyConstraint(["run"], ["run.id"], name="fk_message_run", ondelete="CASCADE"),
         sa.ForeignKeyConstraint(["tenant"], ["tenant.id"], name="fk_message_tenant", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("number", name="pk_message"),
         sa.UniqueConstraint("id", name="uq_message_id"),
-        sa.UniqueConstraint(
-            "run", "stage", "round", "participant", name="uq_message_run_stage_round_participant"
-        ),
+        sa.UniqueConstraint("run", "stage", "round", "participant", name="uq_message_run_stage_round_participant"),
     )
-    op.create_index(
-        "ix_message_discussion_place_number", "message", ["discussion", "place", "number"], unique=False
-    )
+    op.create_index("ix_message_discussion_place_number", "message", ["discussion", "place", "number"], unique=False)
     op.create_table(
         "run_event",
         sa.Column("run", sa.Text(), nullable=False),

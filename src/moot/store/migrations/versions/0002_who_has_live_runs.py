@@ -1,4 +1,4 @@
-"""An index for the question that every worker asks now and then: which runs go on, and who has them."""
+"""Index on status and worker of runs, for the periodic scan of live runs."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Debates (lanes, threads, what was found), files, and money (usage, budgets)."""
+"""Debates (lanes, threads, analysis results), files, and billing (charges, budgets)."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Advisors (rates of tokens, recaps, trials of answers) and directed discussions (what was done beside speaking)."""
+"""Advisors mode, directed mode, token rates, discussion summaries and evaluations."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -35,9 +35,7 @@ def make_recaps() -> None:
         sa.Column("model", sa.Text(), nullable=False),
         sa.Column("created_at", FLOAT, nullable=False),
         sa.ForeignKeyConstraint(["tenant"], ["tenant.id"], name="fk_recap_tenant", ondelete="CASCADE"),
-        sa.ForeignKeyConstraint(
-            ["discussion"], ["discussion.id"], name="fk_recap_discussion", ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["discussion"], ["discussion.id"], name="fk_recap_discussion", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name="pk_recap"),
     )
     op.create_index("ix_recap_discussion_created_at", "recap", ["discussion", "created_at"])

@@ -1,4 +1,4 @@
-"""Versions of an answer (made anew, edited, chosen again), and line-ups that are kept to be used again."""
+"""Message versions (regenerated, edited, selected again) and presets."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""How an answer finished, and notices where they are found without reading all that was said."""
+"""Finish reason of a message. Copies notices to `finding`, so that a query need not scan all events."""
 
 import sqlalchemy as sa
 from alembic import op

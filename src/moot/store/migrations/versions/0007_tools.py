@@ -1,4 +1,4 @@
-"""Calls of tools that are kept with a turn, questions whether one may be made, and servers that users name."""
+"""Tool calls of a message, approvals, and tool servers of a tenant."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -27,9 +27,7 @@ def upgrade() -> None:
         sa.Column("attempt", sa.Text(), nullable=False),
         sa.Column("created_at", FLOAT, nullable=False),
         sa.ForeignKeyConstraint(["tenant"], ["tenant.id"], name="fk_permission_tenant", ondelete="CASCADE"),
-        sa.ForeignKeyConstraint(
-            ["discussion"], ["discussion.id"], name="fk_permission_discussion", ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["discussion"], ["discussion.id"], name="fk_permission_discussion", ondelete="CASCADE"),
         sa.ForeignKeyConstraint(["run"], ["run.id"], name="fk_permission_run", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name="pk_permission"),
     )

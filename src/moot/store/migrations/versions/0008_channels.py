@@ -1,4 +1,4 @@
-"""Channels that are bound to discussions, and how far each run was told there."""
+"""Discord channel bindings and the delivery progress of runs."""
 
 import sqlalchemy as sa
 from alembic import op

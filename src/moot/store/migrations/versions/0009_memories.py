@@ -1,4 +1,4 @@
-"""What is left of what was said in channels."""
+"""Memory summaries of Discord channels."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -18,8 +18,6 @@ def upgrade() -> None:
         sa.Column("discussions", sa.Text(), nullable=False),
         sa.Column("upto", FLOAT, nullable=False),
         sa.Column("created_at", FLOAT, nullable=False),
-        sa.ForeignKeyConstraint(
-            ["channel"], ["channel.id"], name="fk_channel_memory_channel", ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["channel"], ["channel.id"], name="fk_channel_memory_channel", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("channel", "participant", name="pk_channel_memory"),
     )

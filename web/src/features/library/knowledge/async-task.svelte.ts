@@ -1,4 +1,4 @@
-/** Work that a model does while somebody waits: how long it takes so far, why it failed, and a way to stop it. */
+/** A long model call that the user waits for: elapsed time, error, and a way to cancel. */
 
 export class AsyncTask {
   isBusy = $state(false);
@@ -6,7 +6,7 @@ export class AsyncTask {
   errorMessage = $state("");
   #abort: AbortController | null = null;
 
-  /** Do it, unless it is being done; what failed is told in `trouble`, and then nothing is returned. */
+  /** Run the task unless it is running. On failure, sets the error message and returns undefined. */
   async run<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T | null> {
     if (this.isBusy) return null;
     const abort = (this.#abort = new AbortController());

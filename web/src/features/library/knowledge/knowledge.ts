@@ -1,4 +1,4 @@
-/** What was learnt from discussions, in words, and in an order in which an answer stands below what it answers. */
+/** Labels of insights and patterns. An insight that answers another is sorted below it. */
 
 import type { Insight, Pattern } from "../../../api/types.ts";
 
@@ -29,7 +29,7 @@ export const SEVERITY_LABELS: Readonly<Record<Severity, string>> = {
   low: "Low",
 };
 
-/** The look of a chip by how grave something is. */
+/** Chip style by severity. */
 export function severityTone(severity: Severity | null): "bad" | "warn" | "" {
   if (severity === "blocker" || severity === "high") return "bad";
   return severity === "medium" ? "warn" : "";
@@ -38,11 +38,11 @@ export function severityTone(severity: Severity | null): "bad" | "warn" | "" {
 export interface InsightGroup {
   readonly insight: Insight;
   readonly answers: readonly Insight[];
-  /** What it answers, where that is not shown right above. */
+  /** The insight it answers, if that is not right above. */
   readonly answeredInsight: Insight | null;
 }
 
-/** Put what answers something below it, wherever both are shown; nothing is lost, and nothing stands twice. */
+/** Sort answers below the insights that they answer, without losses or duplicates. */
 export function pairInsights(
   insights: readonly Insight[],
   kind: InsightKind | null = null,
@@ -59,21 +59,21 @@ export function pairInsights(
   }));
 }
 
-/** How many there are of each kind that occurs, in the order in which kinds are shown. */
+/** Number of insights by kind, in display order. */
 export function countKinds(insights: readonly Insight[]): readonly { kind: InsightKind; count: number }[] {
   return (Object.keys(INSIGHT_KIND_LABELS) as InsightKind[])
     .map((kind) => ({ kind, count: insights.filter((one) => one.kind === kind).length }))
     .filter((one) => one.count > 0);
 }
 
-/** How useful a discussion was, as the model that read it judged. */
+/** Label for the usefulness score of the model. */
 export function usefulnessLabel(share: number): string {
   if (share >= 0.8) return "Very useful";
   if (share >= 0.5) return "Useful";
   return share >= 0.25 ? "Somewhat useful" : "Of little use";
 }
 
-/** An address that a browser may go to; what else stands there is shown as it is. */
+/** Return an http(s) URL, or null. Other text is shown without a link. */
 export function parseWebUrl(text: string): string | null {
   return /^https?:\/\/\S+$/i.test(text.trim()) ? text.trim() : null;
 }

@@ -1,4 +1,4 @@
-/** Personas as the library shows them: found, in groups, and written from what stands in the editor. */
+/** Personas in the library: search, grouping, and conversion from the editor. */
 
 import type { Persona, PersonaDraft } from "../../../api/types.ts";
 
@@ -7,7 +7,7 @@ export interface PersonaGroup {
   readonly personas: readonly Persona[];
 }
 
-/** Find those in which every word occurs somewhere. */
+/** Find personas that contain every word. */
 export function searchPersonas(personas: readonly Persona[], search: string): readonly Persona[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   return personas.filter((one) => {
@@ -25,7 +25,7 @@ export function searchPersonas(personas: readonly Persona[], search: string): re
   });
 }
 
-/** One's own come first, newest first; the shipped ones follow by category and name. */
+/** The user's own first, newest first; then the included ones by category and name. */
 export function groupPersonas(personas: readonly Persona[]): readonly PersonaGroup[] {
   const own = personas.filter((one) => !one.shipped);
   const shipped = personas
@@ -37,7 +37,7 @@ export function groupPersonas(personas: readonly Persona[]): readonly PersonaGro
   ].filter((group) => group.personas.length);
 }
 
-/** What stands in the editor: labels are written with commas between them. */
+/** Values of the editor; lists are separated by commas. */
 export interface PersonaForm {
   name: string;
   description: string;
@@ -72,11 +72,11 @@ export function toPersonaDraft(form: PersonaForm): Required<PersonaDraft> {
   };
 }
 
-/** Say what is missing, or nothing. */
+/** Return what is missing, or an empty string. */
 export function validatePersona(form: PersonaForm): string {
-  if (!form.name.trim()) return "Give it a name.";
+  if (!form.name.trim()) return "Enter a name.";
   if (!form.description.trim() && !form.system_prompt.trim()) {
-    return "Say what it is: write a description or a system prompt.";
+    return "Write a description or a system prompt.";
   }
   const long = [...parseLabels(form.traits), ...parseLabels(form.specialisations)].find(
     (one) => one.length > 60,
@@ -84,7 +84,7 @@ export function validatePersona(form: PersonaForm): string {
   return long ? `“${long.slice(0, 30)}…” is too long: put commas between traits.` : "";
 }
 
-/** A copy needs a name that nobody has. */
+/** Find an unused name for a copy. */
 export function copyName(name: string, usedNames: readonly string[]): string {
   const names = new Set(usedNames.map((one) => one.toLowerCase()));
   for (let count = 2; ; count++) {

@@ -1,11 +1,11 @@
-/** The parts of one advice: what each answered, what they said to each other, and what it comes to. */
+/** Parts of an advisors run: answers, replies to each other, and the synthesis. */
 
 import type { Turn } from "../../../state/turn.ts";
 
 interface AdviceParts {
   readonly answers: readonly Turn[];
   readonly replies: readonly Turn[];
-  /** Who had nothing to say to the others. */
+  /** Advisors without a reply. */
   readonly passes: readonly Turn[];
   readonly syntheses: readonly Turn[];
 }

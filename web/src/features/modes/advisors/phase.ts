@@ -1,16 +1,16 @@
-/** How far an advisor is with its person: in its first turns it only asks, then it speaks freely. */
+/** Phase of an advisor: first it only asks questions, then it advises. */
 
 import type { OpenDiscussion } from "../../../state/discussion.ts";
 import type { Run } from "../../../state/run.ts";
 import { isAnswered, type Turn } from "../../../state/turn.ts";
 import type { Discussion } from "../../../api/types.ts";
 
-const DEFAULT_QUESTION_TURNS = 3; // unless the discussion says otherwise
+const DEFAULT_QUESTION_TURNS = 3; // default of the server
 
 type AdvisorPhase =
   { readonly kind: "asks"; readonly turn: number; readonly total: number } | { readonly kind: "speaks" };
 
-/** The phase of an advisor in a run. Null: it cannot be told from what was read. */
+/** The phase of an advisor in a run; null if older messages are needed to know. */
 export function advisorPhase(
   open: OpenDiscussion,
   discussion: Discussion,
@@ -21,7 +21,7 @@ export function advisorPhase(
   return phaseAfter(open.runs.slice(0, Math.max(place, 0)), open, discussion, participant);
 }
 
-/** The phase in which it will be when it is asked the next time. */
+/** The phase in the next run. */
 export function nextAdvisorPhase(
   open: OpenDiscussion,
   discussion: Discussion,
@@ -32,7 +32,7 @@ export function nextAdvisorPhase(
   return phaseAfter(open.runs.slice(0, place + 1), open, discussion, participant);
 }
 
-/** Its own answered turns count, whatever the others did. */
+/** Only the advisor's own answered turns count. */
 function phaseAfter(
   runs: readonly Run[],
   open: OpenDiscussion,

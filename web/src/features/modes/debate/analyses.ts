@@ -1,4 +1,4 @@
-/** What was found in a debate: what was read of it, overtaken by what was heard since. */
+/** Analyses of a debate: the loaded report, updated by later events. */
 
 import type { Run } from "../../../state/run.ts";
 import type {
@@ -12,7 +12,7 @@ import type {
   DebateSummary,
 } from "../../../api/types.ts";
 
-/** A report, and how much of the run had been heard when it was asked for. */
+/** A report, and the event number when it was requested. */
 export interface LoadedReport {
   readonly report: RunReport;
   readonly lastSeq: number;
@@ -23,11 +23,11 @@ export interface DebateAnalyses {
   readonly ranking: Ranking | null;
   readonly claims: readonly Claim[];
   readonly positionChanges: readonly PositionChange[];
-  /** How many quotes were thrown away, because they are not in the answer they name. */
+  /** Number of quotes that were dropped because they are not in the quoted answer. */
   readonly droppedQuotes: number;
   readonly agreement: Agreed | null;
   readonly lanes: readonly LaneReport[];
-  /** Who has cast a ballot since the places were counted last. */
+  /** Participants who voted since the ranking was last computed. */
   readonly voters: readonly string[];
 }
 
@@ -50,7 +50,7 @@ export function combineAnalyses(run: Run, loadedReport: LoadedReport | null): De
   };
 }
 
-/** What was heard counts if it came after the reading, or if the reading does not have it. */
+/** An event counts if it is newer than the report, or if the report lacks it. */
 function newerResult<E extends { seq: number }, T>(
   event: E | null,
   stored: T | null | undefined,
@@ -60,7 +60,7 @@ function newerResult<E extends { seq: number }, T>(
   return event && (!stored || event.seq > sinceSeq) ? select(event) : (stored ?? null);
 }
 
-/** What the table is told of the debate as a whole, once each, as of when it was tried last. */
+/** Notices about the whole debate, without duplicates, since the last retry. */
 export function tableNotices(run: Run): readonly Notice[] {
   const all = run.notices.filter((one) => one.participant === null);
   const newest = all.slice(all.findLastIndex((one) => one.kind === "retried") + 1);

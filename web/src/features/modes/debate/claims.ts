@@ -1,4 +1,4 @@
-/** Claims in the order in which they matter to a reader, and the places of a ranking with their ties. */
+/** Claims sorted for reading, and ranking places with ties. */
 
 import type { Claim, RankedAnswer, Ranking } from "../../../api/types.ts";
 
@@ -7,7 +7,7 @@ export interface ClaimGroup {
   readonly claims: readonly Claim[];
 }
 
-/** What they are at odds over first, then what several hold, then what one alone said. */
+/** Disagreements first, then shared claims, then single claims. */
 export function groupClaims(claims: readonly Claim[]): readonly ClaimGroup[] {
   const groups = (["disputed", "shared", "single"] as const).map((name) => ({
     name,
@@ -23,13 +23,13 @@ function claimKind(claim: Claim): ClaimGroup["name"] {
 
 interface RankingRow extends RankedAnswer {
   readonly position: number;
-  /** The share of the winner's points a vote, for the length of a bar. */
+  /** Points per vote relative to the winner, for the length of a bar. */
   readonly share: number;
-  /** Where each voter put this one that had it on the ballot. */
+  /** The place that each voter gave. */
   readonly voterPositions: readonly { voter: string; place: number }[];
 }
 
-/** Number the places: who has as many points a vote as another shares the place. */
+/** Number the places. Equal points per vote share a place. */
 export function rankingRows({ places, ballots }: Ranking): readonly RankingRow[] {
   const worth = ({ points, votes }: RankedAnswer) => (votes ? points / votes : 0);
   const most = Math.max(...places.map(worth), 0);

@@ -1,10 +1,10 @@
-/** The words for phases and lanes, the same wherever they are spoken of. */
+/** Labels of phases and lanes. */
 
 import type { Lane, PhaseName } from "./phases.ts";
 
 export const PHASE_LABELS: Record<PhaseName, { title: string; hint: string }> = {
-  initial: { title: "First answers", hint: "Everybody answers alone." },
-  debate: { title: "Debate", hint: "Everybody reads the others and thinks again." },
+  initial: { title: "First answers", hint: "Everyone answers alone." },
+  debate: { title: "Debate", hint: "Everyone reads the others and answers again." },
   synthesis: { title: "Synthesis", hint: "One sums up for the table." },
 };
 

@@ -1,4 +1,4 @@
-/** The phases of a debate and the lanes that go through them, out of what is known of its run. */
+/** Phases and lanes of a debate, from the state of its run. */
 
 import { isLiveRun, type Run } from "../../../state/run.ts";
 import { isAnswered, isAwaitingApproval, isLiveTurn, type Turn } from "../../../state/turn.ts";
@@ -11,24 +11,24 @@ export interface DebatePhase {
   readonly name: PhaseName;
   readonly state: "ahead" | "now" | "done" | "stopped" | "skipped";
   readonly turns: readonly Turn[];
-  /** Those that were made before something was tried again: only of syntheses. */
+  /** Syntheses from before a retry. */
   readonly earlierTurns: readonly Turn[];
   readonly finishedCount: number;
-  /** Of how many. */
+  /** The expected number. */
   readonly expectedCount: number;
 }
 
 export interface Lane {
   readonly participant: string;
   readonly state: "waiting" | "speaking" | "answered" | "failed" | "late" | "stopped";
-  /** Whether it waits for a person to allow a call. */
+  /** Whether a tool call waits for approval. */
   readonly isAwaitingApproval: boolean;
-  /** The phase that it is in, or came to. */
+  /** The current or last phase of the lane. */
   readonly phase: "initial" | "debate";
   readonly model: string | null;
 }
 
-/** Say how each participant fares: its newest turn tells, and where there is none, what was read of its lane. */
+/** State of each lane: from its newest turn, or else from the stored report. */
 export function buildLanes(
   run: Run,
   participants: readonly string[],
@@ -63,7 +63,7 @@ function laneState(turn: Turn | undefined, report: LaneReport | undefined): Lane
   return turn.state === "failed" ? "failed" : "stopped";
 }
 
-/** Tell whether it has no answer; nothing went wrong where it was stopped. */
+/** Return whether a lane has no answer. A stopped lane did not fail. */
 export const hasNoAnswer = (lane: Lane): boolean => ["failed", "late", "stopped"].includes(lane.state);
 
 export function buildPhases(run: Run, lanes: readonly Lane[]): readonly DebatePhase[] {
@@ -82,7 +82,7 @@ export function buildPhases(run: Run, lanes: readonly Lane[]): readonly DebatePh
   });
 }
 
-/** Where the run is: at the first phase in which somebody speaks, or at the one that was opened last. */
+/** The current phase: the first with a live turn, or the last opened one. */
 function currentPhase(run: Run): PhaseName {
   const speaking = PHASE_NAMES.find((name) =>
     run.turns.some((turn) => turn.stage === name && isLiveTurn(turn)),
@@ -103,7 +103,7 @@ function phaseState(
   return isAhead ? "ahead" : "skipped";
 }
 
-/** Where only some are stopped, the others may still have come to the end of it. */
+/** If only some lanes are stopped, the others may still finish the phase. */
 function isStoppedEarly(turns: readonly Turn[], run: Run): boolean {
   const stopped = turns.filter(({ state }) => state === "stopped" || state === "interrupted").length;
   return stopped > 0 && (stopped === turns.length || run.status === "stopped");

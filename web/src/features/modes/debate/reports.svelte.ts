@@ -1,4 +1,4 @@
-/** Reports of the debates that are in view: read when one comes into view, and again after something ended in it. */
+/** Reports of the visible debates, loaded on first view and after each ended turn. */
 
 import { callApi } from "../../../api/client.ts";
 import type { Run } from "../../../state/run.ts";
@@ -14,7 +14,7 @@ class ReportStore {
     return this.#loadedReports.get(run) ?? null;
   }
 
-  /** Read how a run stands, unless nothing ended in it since it was read. */
+  /** Load a report, unless nothing ended since the last load. */
   async loadReport(run: Run): Promise<void> {
     const stand = runVersion(run);
     if (this.#runVersions.get(run.id) === stand) return this.#requests.get(run.id);
@@ -30,12 +30,12 @@ class ReportStore {
       const report = await callApi("GET /api/runs/{id}", { path: { id } });
       this.#loadedReports = new Map(this.#loadedReports).set(id, { report, lastSeq: heard });
     } catch {
-      this.#runVersions.delete(id); // what was heard is shown, and the next change asks again
+      this.#runVersions.delete(id); // events are shown until then; the next change retries
     }
   }
 }
 
-/** What changes whenever something ended in a run, and again when it is known to be stored. */
+/** Changes when a turn ended, and when it is stored. */
 function runVersion(run: Run): string {
   const over = run.turns
     .filter((turn) => !isLiveTurn(turn))

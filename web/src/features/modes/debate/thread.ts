@@ -1,4 +1,4 @@
-/** One participant's own thread: what is stored of it, and what is being said right now. */
+/** Thread of one participant: stored messages and live turns. */
 
 import type { Run } from "../../../state/run.ts";
 import { isLiveTurn, turnFromMessage, type Turn } from "../../../state/turn.ts";
@@ -8,7 +8,7 @@ export type ThreadEntry =
   | { readonly kind: "question" | "prompt"; readonly key: string; readonly message: Message }
   | { readonly kind: "answer"; readonly key: string; readonly turn: Turn };
 
-/** What is being said stands instead of what was stored of that turn; what is not stored yet comes last. */
+/** A live turn replaces its stored message. Turns that are not stored yet come last. */
 export function buildThread(
   messages: readonly Message[],
   run: Run,

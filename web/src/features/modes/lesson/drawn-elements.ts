@@ -1,10 +1,10 @@
-/** What is on the board, in words: for those who do not see it, and for the marks in the transcript. */
+/** Whiteboard content as text, for screen readers and for marks in the transcript. */
 
 import type { ActionTaken } from "../../../api/types.ts";
 
 interface BoardState {
   readonly isOpen: boolean;
-  /** Each element by its id, with what it shows. */
+  /** Descriptions of the elements by id. */
   readonly elements: ReadonlyMap<string, string>;
 }
 
@@ -12,7 +12,7 @@ const EMPTY_BOARD: BoardState = { isOpen: false, elements: new Map() };
 type Action = ActionTaken["action"];
 const MAX_TEXT_LENGTH = 60;
 
-/** Go through what was done, from the first action on. */
+/** Apply all actions in order. */
 export function replayActions(actions: readonly { action: Action }[]): BoardState {
   return actions.reduce((board, { action }) => applyAction(board, action), EMPTY_BOARD);
 }
@@ -63,13 +63,13 @@ function describeElement(action: DrawAction): string {
   }
 }
 
-/** Tell the whole board. */
+/** Describe the whole whiteboard. */
 export function describeBoard({ elements }: BoardState): string {
   if (!elements.size) return "The whiteboard is empty.";
   return `The whiteboard shows ${[...elements.values()].join("; ")}.`;
 }
 
-/** Tell what somebody does, to stand after their name. */
+/** Describe an action; follows the participant's name. */
 export function describeAction(action: Action): string {
   switch (action.name) {
     case "wb_open":
@@ -107,7 +107,6 @@ export function describeAction(action: Action): string {
   }
 }
 
-/** One of something, with its article. */
 const withArticle = (what: string): string => `${/^[aeiou]/.test(what) ? "an" : "a"} ${what}`;
 
 function shorten(text: string, most = MAX_TEXT_LENGTH): string {

@@ -1,9 +1,9 @@
-/** A lesson, moment by moment: every piece of speech and every action, in the order in which they came. */
+/** A lesson as a list of moments: pieces of speech and actions, in order. */
 
 import type { PerformedAction, Run } from "../../../state/run.ts";
 import { formatTurnKey, type Turn } from "../../../state/turn.ts";
 
-/** What was said between two actions, or one action. */
+/** The text between two actions, or one action. */
 interface LessonPart {
   readonly id: string;
   readonly text: string;
@@ -17,11 +17,11 @@ export interface Moment {
   readonly name: string | null;
   readonly text: string;
   readonly action: PerformedAction | null;
-  /** After which event of the run the board looks as it did then; null where no event of it is known. */
+  /** Number of the event after which the whiteboard had this state; null if unknown. */
   readonly seq: number | null;
 }
 
-/** Take a turn apart: what it said is cut where it did something. Of a later version only its words are known. */
+/** Split a turn at its actions. Of a later version, only the text is known. */
 export function splitTurn(turn: Turn, actions: readonly PerformedAction[]): readonly LessonPart[] {
   const own = isRevised(turn) ? [] : actions.filter((one) => formatTurnKey(one) === turn.key);
   const found: LessonPart[] = [];
@@ -39,10 +39,10 @@ export function splitTurn(turn: Turn, actions: readonly PerformedAction[]): read
   return found;
 }
 
-/** Whether what is shown is not what was said and done when the lesson was heard. */
+/** Whether the shown version is not the one of the live lesson. */
 export const isRevised = (turn: Turn): boolean => turn.version > 1;
 
-/** Go through all that was said and done. A run of which nothing was heard has its words alone. */
+/** List all moments. A run without events has only its text. */
 export function lessonMoments(runs: readonly Run[]): readonly Moment[] {
   return runs.flatMap(runMoments);
 }
@@ -57,10 +57,10 @@ function runMoments(run: Run): readonly Moment[] {
   );
 }
 
-/** What failed is void: it was neither said nor done. */
+/** Failed turns have no moments. */
 const isIncluded = (turn: Turn): boolean => turn.state !== "failed";
 
-/** How long a moment is looked at when the lesson is played, in milliseconds. */
+/** Duration of a moment in playback, in milliseconds. */
 export function momentDurationMs(moment: Moment): number {
   return moment.action ? 1100 : Math.min(1200 + moment.text.length * 35, 6000);
 }

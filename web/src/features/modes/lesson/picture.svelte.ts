@@ -1,6 +1,6 @@
-/** The picture of a board: the next one is whole before it takes the place of the one before. */
+/** Whiteboard image. The next one is fully loaded before it replaces the current one. */
 
-const MAX_CACHED_IMAGES = 60; // pictures that can be gone back to without asking again
+const MAX_CACHED_IMAGES = 60; // cached images
 
 export class ImageLoader {
   currentUrl = $state.raw<string | null>(null);
@@ -9,7 +9,7 @@ export class ImageLoader {
   #requestedUrl: string | null = null;
   #isBusy = false;
 
-  /** Wish for another one. One is fetched at a time, and of all wishes meanwhile only the newest counts. */
+  /** Request an image. One request runs at a time; of those waiting, only the newest counts. */
   request(url: string | null): void {
     if (url === this.#requestedUrl && !this.failed) return;
     this.#requestedUrl = url;

@@ -1,4 +1,4 @@
-/** Which moment of a lesson is looked at: the newest one while it goes on, or any other of it. */
+/** Playback position of a lesson: the newest moment, or an earlier one. */
 
 import { getContext, setContext, untrack } from "svelte";
 import { runKind } from "../../../state/run-kind.ts";
@@ -10,7 +10,7 @@ import { recordingStore } from "./recordings.svelte.ts";
 const CONTEXT_KEY = Symbol("playback");
 
 export class Playback {
-  /** The id of the moment; null is the newest one, whatever comes. */
+  /** Id of the moment; null follows the newest. */
   #momentId = $state.raw<string | null>(null);
   isPlaying = $state.raw(false);
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -28,10 +28,10 @@ export class Playback {
     return found < 0 ? this.moments.length - 1 : found;
   });
   readonly isNewest = $derived(this.#momentId === null || this.index === this.moments.length - 1);
-  /** Whether more is to come. */
+  /** Whether the lesson is live. */
   readonly isLive = $derived(this.runs.some(isLiveRun));
   readonly currentMoment = $derived<Moment | null>(this.moments[this.index] ?? null);
-  /** What was done until then, in all runs. */
+  /** All actions up to this moment, in all runs. */
   readonly performedActions = $derived(
     this.moments.slice(0, this.index + 1).flatMap((one) => (one.action ? [one.action] : [])),
   );
@@ -48,7 +48,7 @@ export class Playback {
     $effect(() => () => clearTimeout(this.#timer));
   }
 
-  /** Look at a moment; the newest one is followed from then on. */
+  /** Go to a moment. From the newest one on, playback follows the lesson. */
   goTo(place: number): void {
     this.pause();
     this.#setIndex(place);
@@ -67,7 +67,7 @@ export class Playback {
     this.goTo(this.moments.length - 1);
   }
 
-  /** Play from here on, or from the start where there is nothing after this. */
+  /** Play from here, or from the start if this is the end. */
   play(): void {
     if (this.isNewest) this.#setIndex(0);
     this.isPlaying = this.moments.length > 1;
@@ -95,7 +95,7 @@ export class Playback {
   }
 }
 
-/** The playback of the lesson around; there is none where a lesson is shown without its board. */
+/** The playback from the context; undefined for a lesson without a whiteboard. */
 export function getPlayback(): Playback | undefined {
   return getContext<Playback | undefined>(CONTEXT_KEY);
 }

@@ -1,17 +1,17 @@
-/** Lessons that were over before the page came: their events are read to the end, once each, and one after the other. */
+/** Events of finished lessons, each loaded once, one after the other. */
 
 import { SvelteMap } from "svelte/reactivity";
 import { streamCall } from "../../../api/stream-call.ts";
 import { emptyRun, applyRunEvent, type Run } from "../../../state/run.ts";
 
 class RecordingStore {
-  /** Why some could not be read; empty while all goes well. */
+  /** Why some failed to load; empty otherwise. */
   errorMessage = $state("");
   #runs = new SvelteMap<string, Run>();
   #pendingIds: string[] = [];
   #isBusy = false;
 
-  /** What is known of a run, as far as it was heard, or read since. */
+  /** The run, with its loaded events if it was not live. */
   withRecording(run: Run): Run {
     const recorded = run.lastSeq ? null : this.#runs.get(run.id);
     if (!recorded) return run;
@@ -24,7 +24,7 @@ class RecordingStore {
     return { ...run, turns, actions, speakerSelections: decisions, lastSeq: heard };
   }
 
-  /** Read what is not known yet; what comes last is read first. Trouble with others is no trouble any more. */
+  /** Load missing recordings, the last run first. Clears earlier errors. */
   request(ids: readonly string[]): void {
     const wanted = ids.filter((id) => !this.#runs.has(id));
     if (wanted.join() !== this.#pendingIds.join()) this.errorMessage = "";

@@ -1,4 +1,4 @@
-/** Keep the moment that is looked at in view. */
+/** Keep the current moment in view. */
 export function keepInView(element: HTMLElement): void {
   element.scrollIntoView({ block: "nearest" });
 }

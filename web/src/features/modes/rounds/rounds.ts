@@ -1,15 +1,15 @@
-/** A talk in turn, taken apart into rounds: who has spoken, who speaks, and who is next. */
+/** Groups the turns of a run into rounds: past, current and next speaker. */
 
 import { isLiveRun, type Run } from "../../../state/run.ts";
 import { isLiveTurn, type Turn } from "../../../state/turn.ts";
 
 export interface Round {
-  /** Counts from 1. */
+  /** Starts at 1. */
   readonly number: number;
   readonly turns: readonly Turn[];
 }
 
-/** Rounds of consensus are as they were opened; where the table goes on by itself, once around it is a round. */
+/** Consensus rounds come from the events. In a continued run, one turn of each participant is a round. */
 export function buildRounds(run: Run, participantCount: number): readonly Round[] {
   const byNumber = new Map<number, Turn[]>();
   for (const turn of run.turns) {
@@ -23,14 +23,14 @@ export function buildRounds(run: Run, participantCount: number): readonly Round[
 
 export interface SpeakerStatus {
   readonly speaker: string | null;
-  /** Null where nobody is, or where it cannot be told. */
+  /** Null if there is none, or if it is unknown. */
   readonly nextSpeaker: string | null;
-  /** How many turns are done, and of how many, where that is known. */
+  /** Number of finished turns, and the total if known. */
   readonly finishedTurns: number;
   readonly totalTurns: number | null;
 }
 
-/** Say who has the floor. `turns` is how many turns there will be in all, where that is known. */
+/** Return the current and next speaker. `turns` is the total, if known. */
 export function findSpeakerStatus(
   run: Run,
   participants: readonly string[],

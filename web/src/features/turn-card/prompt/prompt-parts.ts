@@ -1,34 +1,34 @@
-/** A prompt taken apart: what each part is in plain words, and how the tokens are shared between them. */
+/** Parts of a prompt: labels, and token shares by origin. */
 
 import type { PromptPartView } from "../../../api/types.ts";
 
 export type PromptOrigin = PromptPartView["origin"];
 
 export const ORIGIN_LABELS: Record<PromptOrigin, { words: string; tells: string }> = {
-  persona: { words: "Persona", tells: "Who it is asked to be" },
-  mode: { words: "Rules of the table", tells: "How this kind of discussion goes" },
-  project: { words: "Project", tells: "What the project knows" },
-  language: { words: "Language", tells: "In which language to answer" },
-  memory: { words: "Memory", tells: "What it remembers of the channel" },
-  message: { words: "What was said", tells: "By you and by the others" },
-  own: { words: "Its own words", tells: "What it said itself before" },
-  reference: { words: "Reference", tells: "What was referred to" },
-  recap: { words: "Recap", tells: "The points of another discussion" },
-  file: { words: "File", tells: "What was attached" },
-  instruction: { words: "Instruction", tells: "What it was asked to do now" },
-  call: { words: "Call of a tool", tells: "What it called, and with what" },
-  result: { words: "Result of a tool", tells: "What it was told then, or its beginning" },
-  filler: { words: "Filler", tells: "Stands where something must stand" },
+  persona: { words: "Persona", tells: "The persona of this participant" },
+  mode: { words: "Mode", tells: "Rules of the mode" },
+  project: { words: "Project", tells: "Description and knowledge of the project" },
+  language: { words: "Language", tells: "Language of the answer" },
+  memory: { words: "Memory", tells: "Memory of the channel" },
+  message: { words: "Messages", tells: "From you and the others" },
+  own: { words: "Own answers", tells: "Earlier answers of this participant" },
+  reference: { words: "Reference", tells: "Referenced message" },
+  recap: { words: "Summary", tells: "Summary of another discussion" },
+  file: { words: "File", tells: "Attached file" },
+  instruction: { words: "Instruction", tells: "Task for this turn" },
+  call: { words: "Tool call", tells: "Tool and arguments" },
+  result: { words: "Tool result", tells: "Output of the tool, or its beginning" },
+  filler: { words: "Filler", tells: "Placeholder where a message is required" },
 };
 
 interface TokenShare {
   readonly origin: PromptOrigin;
   readonly tokens: number;
-  /** Of all tokens, from 0 to 1. */
+  /** Share of all tokens, from 0 to 1. */
   readonly fraction: number;
 }
 
-/** Add up the tokens by where they come from, the largest share first. */
+/** Sum the tokens by origin, largest first. */
 export function tokenShares(parts: readonly PromptPartView[]): readonly TokenShare[] {
   const sums = new Map<PromptOrigin, number>();
   for (const { origin, tokens } of parts) sums.set(origin, (sums.get(origin) ?? 0) + tokens);
@@ -38,7 +38,7 @@ export function tokenShares(parts: readonly PromptPartView[]): readonly TokenSha
     .sort((a, b) => b.tokens - a.tokens);
 }
 
-/** Write all of it as one text, to be copied. */
+/** Format the whole prompt as text, for copying. */
 export function formatPrompt(parts: readonly PromptPartView[]): string {
   return parts
     .map(({ role, origin, name, text, size }) => {

@@ -1,4 +1,4 @@
-"""What does not fit a request, in words for whoever wrote it: what is wanted, and which values there are."""
+"""User-facing messages for msgspec validation errors, with the expected type and the allowed values."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,10 +6,15 @@ from typing import Any
 
 from msgspec import inspect
 
-from moot.server.event_cursors import CURSOR_PATTERN
-from moot.server.schemas import PageCursor
 from moot.types.personas import Colour
-from moot.types.primitives import NO_NUL_PATTERN, ONE_LINE_PATTERN, VISIBLE_START_PATTERN, ModelName
+from moot.types.primitives import (
+    EVENT_CURSOR_PATTERN,
+    NO_NUL_PATTERN,
+    ONE_LINE_PATTERN,
+    PAGE_CURSOR_PATTERN,
+    VISIBLE_START_PATTERN,
+    ModelName,
+)
 from moot.types.stateless import API_KEY_PATTERN
 
 TYPE_NAMES = {
@@ -22,17 +27,17 @@ TYPE_NAMES = {
 }
 LENGTH_UNITS = {"str": "characters", "array": "entries"}
 PATTERN_MESSAGES = {
-    NO_NUL_PATTERN: "It must not hold a NUL character.",
-    VISIBLE_START_PATTERN: "It must begin with something to see, not with a space.",
+    NO_NUL_PATTERN: "It must not contain a NUL character.",
+    VISIBLE_START_PATTERN: "It must start with a visible character, not with a space.",
     ONE_LINE_PATTERN: "It must be one line, with no space at its ends.",
     API_KEY_PATTERN: "A key has only visible ASCII characters: paste it without spaces or line breaks.",
     ModelName.__metadata__[0].pattern: "Write provider/model, such as ollama/llama3.2.",  # type: ignore[attr-defined]
     Colour.__metadata__[0].pattern: "Write a colour as #rrggbb, such as #4a7c59.",  # type: ignore[attr-defined]
-    CURSOR_PATTERN: "Write a run and the number of the last event that you have of it, such as run_x:57.",
-    PageCursor.__metadata__[0].pattern: "Take it from the `next` of the page before.",  # type: ignore[attr-defined]
+    EVENT_CURSOR_PATTERN: "Write a run and the number of its last event that you have, such as run_x:57.",
+    PAGE_CURSOR_PATTERN: "Use the `next` field of the previous page.",
 }
 
-# How msgspec says what does not fit.
+# Patterns of msgspec's error messages.
 INVALID_ENUM = re.compile(r"Invalid enum value '?(.*?)'?", re.DOTALL)
 WRONG_TYPE = re.compile(r"Expected `([a-z |]+)`, got `([a-z]+)`")
 WRONG_LENGTH = re.compile(r"Expected `(str|array)` of length (>=|<=) (\d+)")
@@ -45,18 +50,21 @@ UNKNOWN_FIELD = "Object contains unknown field"
 
 
 def explain_validation_error(message: str, type_: Any, path: str = "") -> str:
-    """Say what msgspec says of the value at a path, such as `participants[0].model`, in a type."""
-    here = list(_types_at(type_, path))
+    """Explain msgspec's `message` about the value at `path` in `type_`.
+
+    `path` is such as `participants[0].model`. Returns `message` unchanged if no pattern matches.
+    """
+    types = list(_types_at(type_, path))
     if message.startswith(MISSING_FIELD):
         return "It is missing."
     if message.startswith(UNKNOWN_FIELD):
-        return f"There is no such field; known are {', '.join(_field_names(here))}."
+        return f"There is no such field; known are {', '.join(_field_names(types))}."
     if message == INVALID_DATE:
         return "Write a day as 2026-11-15."
     if found := INVALID_ENUM.fullmatch(message):
-        return f"{found[1]!r} is none of {', '.join(_literal_values(here))}."
+        return f"{found[1]!r} is none of {', '.join(_literal_values(types))}."
     if found := WRONG_TYPE.fullmatch(message):
-        return _type_message(found[1], _literal_values(here))
+        return _type_message(found[1], _literal_values(types))
     if found := WRONG_LENGTH.fullmatch(message):
         return _length_message(found[1], found[2], int(found[3]))
     if found := OUT_OF_RANGE.fullmatch(message):
@@ -65,7 +73,8 @@ def explain_validation_error(message: str, type_: Any, path: str = "") -> str:
         return f"It must be more than {float(found[1]):g}."
     if message.startswith(PATTERN_PREFIX):
         return next(
-            (words for pattern, words in PATTERN_MESSAGES.items() if repr(pattern) in message), message
+            (explanation for pattern, explanation in PATTERN_MESSAGES.items() if repr(pattern) in message),
+            message,
         )
     return message
 
@@ -87,7 +96,7 @@ def _bound_word(sign: str) -> str:
 
 
 def _types_at(type_: Any, path: str) -> Iterator[inspect.Type]:
-    """Find what may be at a path: more than one type, where there is a choice."""
+    """Yield every type that the value at `path` may have; several in a union."""
     types = _flatten_unions([inspect.type_info(type_)])
     for step in re.findall(r"[^.\[\]]+", path):
         types = _flatten_unions(_child_types(types, step))
@@ -98,7 +107,7 @@ def _flatten_unions(types: Iterable[inspect.Type]) -> Iterator[inspect.Type]:
     for one in types:
         if isinstance(one, inspect.UnionType):
             yield from _flatten_unions(one.types)
-        elif isinstance(one, inspect.Metadata):  # a description of it
+        elif isinstance(one, inspect.Metadata):  # a type with a description
             yield from _flatten_unions([one.type])
         else:
             yield one

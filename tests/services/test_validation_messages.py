@@ -5,7 +5,7 @@ import msgspec
 import pytest
 from msgspec import Meta, Struct
 
-from moot.server.validation_messages import explain_validation_error
+from moot.services.validation_messages import explain_validation_error
 from moot.types.personas import Colour
 from moot.types.primitives import ModelName, Name
 
@@ -66,7 +66,4 @@ def test_invalid_date_error_shows_expected_format() -> None:
 
 
 def test_unknown_validation_message_is_unchanged() -> None:
-    assert (
-        explain_validation_error("write a description, or a prompt", Body)
-        == "write a description, or a prompt"
-    )
+    assert explain_validation_error("write a description, or a prompt", Body) == "write a description, or a prompt"
