@@ -252,7 +252,7 @@ async def test_full_disk_is_reported_and_run_continues_when_space_is_free(tmp_pa
             await wait_until(lambda: "disk that holds the database is full" in server.read_log())
             refused = await server.post("/api/discussions", QUESTION)
             assert refused.status == 503
-            assert "make room" in refused.body["detail"]
+            assert "free some space" in refused.body["detail"]
             assert (await server.get(f"/api/discussions/{reader.discussion}")).status == 200
             (disk / "ballast").unlink()
             assert await reader.wait_for_end() == "completed"
