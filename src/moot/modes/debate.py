@@ -31,7 +31,7 @@ async def debate(table: Table) -> None:
             "debate",
             view=own_thread,
             participants=remaining,
-            build_instructions=rebuttal_instructions,
+            build_instructions=rebuttal_instructions,  # they contain the first answers of the others
             lane_status="complete",
         )
         # If every rebuttal failed, the synthesis uses the initial answers.

@@ -28,7 +28,7 @@ def blind(messages: Sequence[Message], participant: str, run: str) -> list[Messa
 
 
 def own_thread(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
-    """All earlier runs; of this run only the user's question and the participant's thread."""
+    """What the participant may see of earlier runs; of this run only the user's question and its own thread."""
     return [
         message
         for message in everything(messages, participant, run)

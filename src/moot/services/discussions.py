@@ -148,7 +148,10 @@ class DiscussionService:
         return stored
 
     async def send_message(self, caller: Caller, new_message: NewMessage, key: str | None = None) -> StartedRun:
-        """Store a message and start a run. Live runs of the discussion are interrupted."""
+        """Store a message and start a run. Live runs of the discussion are interrupted.
+
+        Raises OverBudget if the estimate is more than the budget has left; then nothing is stored or interrupted.
+        """
         discussion = await self._discussions.get_discussion(caller.tenant, new_message.discussion)
         plan = await self._run_planner.plan_run(caller.tenant, discussion, to=new_message.to)
         plan = await self._add_channel_memory(

@@ -90,7 +90,7 @@ def small_print(text: str) -> str:
 
 
 def split_into_messages(text: str) -> list[str]:
-    """Split a whole text into messages. Tables stay plain text."""
+    """Split a finished text into messages. `MessageFormatter` splits streamed answers. Tables stay plain text."""
     parts: list[MessagePart] = []
     segments = Segmenter(sentences=False)
     for piece in [*segments.feed(text), *segments.finish_text()]:

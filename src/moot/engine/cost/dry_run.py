@@ -33,7 +33,7 @@ MAX_ANSWER_TOKENS = 4000
 ANALYSIS_ROW_TOKENS = 200  # of a debate report, per participant
 VERDICT_TOKENS = 100  # of a ranking, an agreement check or a choice of speaker
 
-DRY_RUN_ID = "rehearsed"
+DRY_RUN_ID = "dry_run"
 EMPTY_MESSAGE = Message(id=DRY_RUN_ID, discussion="", run=DRY_RUN_ID, role="user", content="")
 
 

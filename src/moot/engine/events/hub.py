@@ -138,7 +138,7 @@ class EventHub:
         self._gap_event = asyncio.Event()
 
     def publish(self, run: str, first: int, bodies: Sequence[str]) -> None:
-        """Send events that this process has just written."""
+        """Buffer events that this process has just committed, and wake their subscribers."""
         if stream := self._streams.get(run):
             stream.add_events(first, bodies)
             stream.has_local_events = True

@@ -63,7 +63,11 @@ class RunManager:
         self._backend: asyncio.Future[DbosBackend] = asyncio.get_running_loop().create_future()
 
     async def launch(self) -> None:
-        """Start DBOS and recover the runs of this worker. It is slow, so runs that start meanwhile wait for it."""
+        """Start DBOS. It is slow, so runs that start meanwhile wait for it.
+
+        On SQLite this resumes all unfinished runs. On Postgres the worker id is new, so the worker has no runs yet;
+        `WorkerMonitor` takes over the runs of dead workers.
+        """
         self._backend.set_result(await dbos.launch_dbos(self._database, self._worker, self._execute_run))
         await self._start_pending_runs(self._worker)
 

@@ -62,7 +62,7 @@ class StoredTranscript:
         return turn_key in self._interrupted_turns or turn_key in self._open_turns
 
     async def append_events(self, events: list[Event]) -> None:
-        fresh = [event for event in events if type(event) is TextDelta or self._is_new(event)]
+        fresh = [event for event in events if type(event) is TextDelta or self._register_event(event)]
         if fresh:
             await self._event_buffer.append_events(fresh)
 
@@ -129,7 +129,7 @@ class StoredTranscript:
         telemetry.record_turn_span(self._lease.run, turn_end)
         return number
 
-    def _is_new(self, event: Event) -> bool:
+    def _register_event(self, event: Event) -> bool:
         """Return False for the start of a stage that an earlier execution has announced.
 
         The start event of a retried turn discards the text before the crash, but the provider charged for it.

@@ -54,7 +54,10 @@ class Budgets:
             return await self._load_budget(connection, account_id)
 
     async def reject_if_spent(self, account_id: str) -> None:
-        """Raise OverBudget if nothing is left. For requests whose cost is not known in advance."""
+        """Raise OverBudget if nothing is left.
+
+        For requests without an estimate, such as `/v1` and model tasks. `reserve_cost` checks messages of a discussion.
+        """
         now = await self.current_budget(account_id)
         if now.left is not None and now.left <= 0:
             raise OverBudget(f"This week's budget of {format_usd(now.budget or 0.0)} is spent. {_budget_hint(now)}")
@@ -70,6 +73,7 @@ class Budgets:
         locked = select(account.c.id).where(account.c.id == account_id).with_for_update(key_share=True)
         await connection.execute(locked)
         now = await self._load_budget(connection, account_id)
+        # With nothing left, a run that costs nothing is still accepted.
         if now.left is not None and estimate_usd > (now.left + TOLERANCE_USD if now.left else 0):
             raise OverBudget(
                 f"This would cost about {format_usd(estimate_usd)}, and of this week's budget of {format_usd(now.budget or 0.0)} "
