@@ -20,7 +20,7 @@ from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
 from moot.store.discussions.discussions import message_values
 from moot.store.migrate import migrate
-from moot.store.schema import discussion, message
+from moot.store.schema.discussions import discussion, message
 from moot.types.accounts import Account
 from moot.types.discussions import Discussion, Message
 from moot.types.participants import make_participants

@@ -50,7 +50,9 @@ def test_no_folder_exceeds_max_modules() -> None:
 
 
 def test_every_module_has_a_test_file_of_its_name() -> None:
-    wanted = {module: Path("tests", module.parent, f"test_{module.name}") for module in MODULES}
+    tables = Path("store/schema")  # `tests/store/test_schema.py` compares all tables with the migrations
+    modules = [module for module in MODULES if module.parent != tables]
+    wanted = {module: Path("tests", module.parent, f"test_{module.name}") for module in modules}
     missing = [f"src/moot/{module}: {test}" for module, test in wanted.items() if not (ROOT / test).is_file()]
     assert missing == []
 

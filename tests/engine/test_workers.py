@@ -12,7 +12,7 @@ from moot.engine.workers import MAX_MISSED_HEARTBEATS, WorkerLockFiles, WorkerMo
 from moot.store.database import Database
 from moot.store.runs.runs import Runs, add_run
 from moot.store.runs.workers import WorkerRegistry, lock_worker
-from moot.store.schema import worker
+from moot.store.schema.runs import worker
 from moot.types.billing import Payer
 from moot.types.discussions import Run
 from moot.types.errors import DatabaseUnavailable, ShuttingDown

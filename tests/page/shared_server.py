@@ -19,7 +19,8 @@ from moot.server.auth import SESSION_COOKIE
 from moot.store.accounts.accounts import SESSION_SECONDS
 from moot.store.accounts.credentials import hash_secret
 from moot.store.database import Database
-from moot.store.schema import account, run, session, tenant
+from moot.store.schema.accounts import account, session, tenant
+from moot.store.schema.runs import run
 from moot.types.primitives import new_id
 from tests.page.dedicated_server import leave_server, write_script_settings
 from tests.support.databases import migrated_database_url

@@ -235,7 +235,7 @@ async def test_link_scrolls_to_answer_and_reply_reaches_only_its_participant(ser
     await expect(composer.get_by_role("textbox")).to_be_focused()
     await page.keyboard.type("Only you?")
     await page.keyboard.press("Enter")
-    await expect(page.get_by_text("To Echo alone")).to_be_visible()
+    await expect(page.get_by_text("To Echo only")).to_be_visible()
     await expect(card(page, "Echo")).to_have_count(2)
     await expect(card(page, "Echo").nth(1)).to_contain_text("Only you?")
     await expect(card(page, "Steady")).to_have_count(1)

@@ -149,7 +149,7 @@ async def test_files_are_attached_by_button_drop_and_paste_and_sent(
             file_payload("odd.txt", "text/plain", b"\xff\0"),
         ]
     )
-    await expect(composer.get_by_role("alert").filter(has_text="film.mp4 is of a kind")).to_be_visible()
+    await expect(composer.get_by_role("alert").filter(has_text="film.mp4: Unsupported file type")).to_be_visible()
     await expect(files.get_by_role("alert")).to_contain_text("no text in UTF-8")
     await files.get_by_role("button", name="Remove odd.txt").click()
     await message_box(page).evaluate(DROP_FILE_JS)
@@ -220,8 +220,8 @@ async def test_run_is_interrupted_stopped_and_continued_from_composer(server: Mo
 async def test_rejected_message_keeps_text_and_shows_error(tmp_path: Path, page: Page, page_errors: PageErrors) -> None:
     page_errors.allow("402|429")
     settings = "budget = 0.0\n[rates]\nmessages_a_minute = 1\nmessages_burst = 2\n"
-    voices = '[dear]\nanswer = "Dear."\nprice = 1000.0\n'
-    async with run_server_for_page(page, tmp_path, settings=settings, voices=voices) as server:
+    scripts = '[dear]\nanswer = "Dear."\nprice = 1000.0\n'
+    async with run_server_for_page(page, tmp_path, settings=settings, scripts=scripts) as server:
         id = await open_discussion(server, "echo")
         seats = [{"model": "scripted/dear", "name": "Dear"}]
         changed = await server.call("PATCH", f"/api/discussions/{id}", {"participants": seats})

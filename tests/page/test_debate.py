@@ -218,4 +218,4 @@ async def test_debate_is_skipped_when_first_answers_agree_and_savings_are_shown(
         await server.run_events(opened["run"]["id"])
         await page.reload()
     await page.get_by_role("group", name="Continue without a message").get_by_role("button").click()
-    await expect(page.get_by_role("heading", name="Going on, turns 1 to 2")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Continued, turns 1 to 2")).to_be_visible()

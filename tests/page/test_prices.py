@@ -47,7 +47,7 @@ async def test_price_is_estimated_before_and_shown_after_and_unknown_is_not_zero
     async with (
         performing(FakeProviderServer(Scripts({"unpriced": Script(answer="Elm.")}))) as lab,
         run_server_for_page(
-            page, tmp_path, settings=SETTINGS.format(lab=lab), voices=SCRIPTS, CLUB_KEY="sk-club"
+            page, tmp_path, settings=SETTINGS.format(lab=lab), scripts=SCRIPTS, CLUB_KEY="sk-club"
         ) as server,
     ):
         await page.goto(

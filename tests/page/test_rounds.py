@@ -31,10 +31,10 @@ async def test_consensus_shows_rounds_continues_and_stops(server: MootServer, pa
     await expect(table.get_by_role("button", name="Continue")).to_be_disabled()
     await table.get_by_label("Number of turns").fill("8")
     await table.get_by_role("button", name="Continue").click()
-    await expect(said.get_by_role("heading", name="Going on, turns 7 to 8")).to_be_visible()
+    await expect(said.get_by_role("heading", name="Continued, turns 7 to 8")).to_be_visible()
     await expect(table).to_be_visible()
     await page.reload()  # where a person may be reading, nothing folds
-    await expect(said.get_by_role("heading", name="Going on, turns 1 to 2")).to_be_visible()
+    await expect(said.get_by_role("heading", name="Continued, turns 1 to 2")).to_be_visible()
     await expect(said.get_by_role("article")).to_have_count(8)  # the first of many rounds fold
 
     await server.call("PATCH", f"/api/discussions/{opened['discussion']['id']}", _with_endless_beta(opened))
@@ -61,7 +61,7 @@ async def test_continue_adds_turns_to_single_and_directed_modes(server: MootServ
     said = page.get_by_role("region", name="Messages")
     await expect(table.get_by_label("Number of turns")).to_have_value("1")
     await table.get_by_role("button", name="Continue").click()
-    await expect(said.get_by_role("heading", name="Going on, turn 1")).to_be_visible()
+    await expect(said.get_by_role("heading", name="Continued, turn 1")).to_be_visible()
     await expect(said.get_by_role("article")).to_have_count(2)
     await expect(table).to_be_visible()
 

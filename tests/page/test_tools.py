@@ -38,7 +38,7 @@ def notes_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def shared_writer_server(notes_folder: Path) -> AsyncIterator[SharedServer]:
     """Serve a voice that writes something down, where it may."""
     notes = str(notes_folder / "notes.txt")
-    async with run_shared_server(notes_folder, settings=SETTINGS, voices=SCRIPTS, NOTES=notes) as house:
+    async with run_shared_server(notes_folder, settings=SETTINGS, scripts=SCRIPTS, NOTES=notes) as house:
         yield house
 
 
@@ -119,7 +119,7 @@ async def test_participant_calls_tool_after_approval(writer_server: MootServer, 
     await writer_card(page).get_by_role("button", name="More about this answer").click()
     await page.get_by_role("menuitem", name="View prompt").click()
     seen = page.get_by_role("dialog", name="Prompt for Writer")
-    await expect(seen).to_contain_text("beside the descriptions of what it may call: notes/write_down.")
+    await expect(seen).to_contain_text("plus tool definitions: notes/write_down.")
     await expect(seen.locator("section", has_text="Tool call")).to_contain_text("<b>Round.</b>")
     await expect(seen.locator("section", has_text="Tool result")).to_contain_text("Written.")
 

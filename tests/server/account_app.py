@@ -13,7 +13,7 @@ from moot.server.rate_limits import RateLimits
 from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
 from moot.store.rate_limits import RateLimiter
-from moot.store.schema import account, tenant
+from moot.store.schema.accounts import account, tenant
 from moot.types.accounts import Caller
 from tests.support.app_fixture import build_idle_services
 from tests.support.app_pool import pooled_app_factory

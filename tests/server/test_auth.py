@@ -6,7 +6,7 @@ from sqlalchemy import update
 from moot.server.auth import REVOCATION_CHECK_SECONDS, SESSION_COOKIE, Revocations
 from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
-from moot.store.schema import session
+from moot.store.schema.accounts import session
 from moot.types.accounts import Caller
 from moot.types.errors import DatabaseUnavailable
 from tests.server.account_app import PASSWORD, AccountApp, create_account_app

@@ -9,7 +9,8 @@ from sqlalchemy import select, update
 from moot.server.rate_limits import RateLimits, client_address
 from moot.store.database import Database
 from moot.store.rate_limits import RateLimiter
-from moot.store.schema import discussion, rate
+from moot.store.schema.discussions import discussion
+from moot.store.schema.server import rate
 from moot.types.accounts import Caller
 from moot.types.errors import RateLimited
 from tests.server.account_app import PASSWORD, create_account_app

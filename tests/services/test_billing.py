@@ -15,7 +15,8 @@ from moot.services.model_tasks import ModelTasks
 from moot.store.billing.budgets import Budgets
 from moot.store.database import Database
 from moot.store.discussions.files import Files
-from moot.store.schema import charge, run
+from moot.store.schema.billing import charge
+from moot.store.schema.runs import run
 from moot.types.accounts import Caller
 from moot.types.billing import Charge
 from moot.types.chunks import Usage

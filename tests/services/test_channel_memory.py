@@ -18,7 +18,8 @@ from moot.store.database import Database
 from moot.store.discord.channels import Channels
 from moot.store.discord.memories import ChannelMemories
 from moot.store.runs.runs import RunLease
-from moot.store.schema import charge, message
+from moot.store.schema.billing import charge
+from moot.store.schema.discussions import message
 from moot.types.discord import MemorySummary
 from moot.types.discussions import Discussion
 from moot.types.errors import MissingKey

@@ -37,7 +37,9 @@ from moot.store.library.personas import Personas
 from moot.store.library.projects import Projects
 from moot.store.rate_limits import RateLimiter
 from moot.store.runs.runs import RunCommands, Runs
-from moot.store.schema import discussion, idempotency, message, run
+from moot.store.schema.discussions import discussion, message
+from moot.store.schema.runs import run
+from moot.store.schema.server import idempotency
 from moot.types.accounts import Caller
 from moot.types.discussions import Discussion, Message
 from moot.types.errors import Conflict, NotFound, OverBudget, ShuttingDown, UsageError

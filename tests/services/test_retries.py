@@ -23,7 +23,7 @@ from moot.store.runs.event_insert import EventLogEntry, RunEnding, RunRecords
 from moot.store.runs.event_log import EventLog
 from moot.store.runs.retries import Retries
 from moot.store.runs.runs import Runs
-from moot.store.schema import run
+from moot.store.schema.runs import run
 from moot.types.accounts import Caller
 from moot.types.discussions import Run
 from moot.types.errors import Conflict, NotFound, OverBudget, ShuttingDown

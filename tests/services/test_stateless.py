@@ -24,7 +24,8 @@ from moot.services.stateless import INTERNAL_ERROR_MESSAGE, INTERRUPTED_MESSAGE,
 from moot.services.stateless_request import Lesson
 from moot.store.billing.budgets import Budgets
 from moot.store.database import Database
-from moot.store.schema import charge, metadata
+from moot.store.schema import metadata
+from moot.store.schema.billing import charge
 from moot.streaming import cancellation
 from moot.types.actions import parse_action
 from moot.types.billing import Payer

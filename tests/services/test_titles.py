@@ -17,7 +17,7 @@ from moot.store.billing.budgets import Budgets
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
 from moot.store.rate_limits import RateLimiter
-from moot.store.schema import charge
+from moot.store.schema.billing import charge
 from moot.streaming import cancellation
 from moot.types.billing import Payer
 from moot.types.chunks import Usage

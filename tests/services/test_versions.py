@@ -9,7 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import update
 
-from moot.store.schema import account, message, run
+from moot.store.schema.accounts import account
+from moot.store.schema.discussions import message
+from moot.store.schema.runs import run
 from moot.types.discussions import Message
 from moot.types.errors import Conflict, NotFound, OverBudget
 from moot.types.requests import ModelRequest

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from moot.store import database as module
 from moot.store.database import Database, map_database_errors, paginate
 from moot.store.migrate import migrate
-from moot.store.schema import tenant
+from moot.store.schema.accounts import tenant
 from moot.types.errors import BadSettings, DatabaseUnavailable
 from tests.support.databases import DATABASE_KINDS, DatabaseKind, database_url, open_migrated_database
 from tests.support.postgres import database_address, postgres_server_url

@@ -14,7 +14,7 @@ from moot.store.idempotency import (
     reserve_key_for_slow_request,
     store_idempotent_reply,
 )
-from moot.store.schema import idempotency
+from moot.store.schema.server import idempotency
 from moot.types.errors import Conflict
 from tests.support.accounts import ANNA, BERT, create_accounts
 

@@ -12,7 +12,8 @@ from sqlalchemy import Connection, insert, inspect, select, text, update
 
 from moot.store.database import Database
 from moot.store.migrate import HEAD_REVISION, migrate
-from moot.store.schema import finding, metadata, run, run_event
+from moot.store.schema import metadata
+from moot.store.schema.runs import finding, run, run_event
 from moot.types.errors import BadSettings, DatabaseUnavailable
 from tests.store.schema_comparison import schema_differences
 from tests.support.accounts import ANNA, create_accounts, create_discussion

@@ -8,7 +8,7 @@ from moot.store import rate_limits
 from moot.store.database import Database
 from moot.store.migrate import migrate
 from moot.store.rate_limits import MemoryRateLimiter, RateLimiter
-from moot.store.schema import rate
+from moot.store.schema.server import rate
 from tests.support.databases import DATABASE_KINDS, DatabaseKind, database_url
 
 

@@ -5,7 +5,10 @@ from sqlalchemy.exc import IntegrityError
 
 from moot.store.database import Database
 from moot.store.discussions.discussions import add_message
-from moot.store.schema import Json, discussion, message, metadata, run, run_event
+from moot.store.schema import metadata
+from moot.store.schema.columns import Json
+from moot.store.schema.discussions import discussion, message
+from moot.store.schema.runs import run, run_event
 from moot.types.chunks import Usage
 from moot.types.discussions import Discussion, Message, Run
 from moot.types.participants import Participant

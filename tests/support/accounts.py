@@ -9,7 +9,7 @@ from sqlalchemy import insert
 
 from moot.store.database import Database
 from moot.store.discussions.discussions import add_discussion, add_message
-from moot.store.schema import account, tenant
+from moot.store.schema.accounts import account, tenant
 from moot.types.discussions import Discussion, Message
 from moot.types.participants import make_participants
 from moot.types.primitives import new_id

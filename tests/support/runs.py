@@ -8,7 +8,7 @@ from moot.store.database import Database
 from moot.store.discussions.discussions import add_message
 from moot.store.runs.approvals import RequestedCall
 from moot.store.runs.runs import RunLease, Runs, add_run
-from moot.store.schema import worker
+from moot.store.schema.runs import worker
 from moot.types.billing import Payer
 from moot.types.discussions import Discussion, Message, Run
 from moot.types.primitives import new_id

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from sqlalchemy import select
 
 from moot.store.database import Database
-from moot.store.schema import installation
+from moot.store.schema.server import installation
 from moot.types.errors import BadSettings
 
 SECRET_VARIABLE = "MOOT_SECRET"  # noqa: S105 - the name of a variable

@@ -9,7 +9,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
-from moot.store.schema import idempotency
+from moot.store.schema.server import idempotency
 from moot.types.errors import Conflict
 
 RETENTION_SECONDS = 24 * 3600.0

@@ -20,7 +20,7 @@ from moot.store.runs import event_log as stored
 from moot.store.runs.approvals import Approvals
 from moot.store.runs.event_insert import EventLogEntry, RunEnding, decode_signal
 from moot.store.runs.event_log import EventLog, RunProgress
-from moot.store.schema import run
+from moot.store.schema.runs import run
 from moot.types.discussions import Discussion, Run
 from moot.types.errors import NotFound
 from moot.types.participants import make_participants

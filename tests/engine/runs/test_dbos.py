@@ -12,7 +12,7 @@ from sqlalchemy import delete, text
 from moot.engine.runs import dbos as books
 from moot.engine.runs.dbos import DbosBackend
 from moot.store.database import Database
-from moot.store.schema import worker
+from moot.store.schema.runs import worker
 from moot.types.errors import DatabaseUnavailable
 from tests.support.databases import open_migrated_database
 from tests.support.runs import OTHER_WORKER, WORKER, prepare_leased_run

@@ -8,8 +8,8 @@ from moot.engine.runs.executor import MAX_EXECUTIONS
 from moot.store.discussions.discussions import Discussions
 from moot.store.discussions.files import Files
 from moot.store.runs.runs import Runs
-from moot.store.schema import message
-from moot.store.schema import run as runs_table
+from moot.store.schema.discussions import message
+from moot.store.schema.runs import run as runs_table
 from moot.types.discussions import LIVE_STATUSES
 from moot.types.errors import DatabaseUnavailable
 from moot.types.events import Notice, RunStarted, TextDelta, TurnEnded

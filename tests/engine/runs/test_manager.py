@@ -12,7 +12,7 @@ from sqlalchemy import text, update
 from moot.engine.runs import dbos, manager
 from moot.store.database import Database
 from moot.store.runs.runs import Runs
-from moot.store.schema import worker
+from moot.store.schema.runs import worker
 from moot.types.events import TextDelta
 from tests.support.databases import DATABASE_KINDS
 from tests.support.postgres import postgres_server_url

@@ -16,9 +16,9 @@ from moot.store.billing.budgets import Budgets
 from moot.store.discussions.discussions import Discussions, add_message
 from moot.store.library.summaries import DiscussionSummaries
 from moot.store.runs.runs import RunLease
-from moot.store.schema import charge as charges
-from moot.store.schema import message as messages
-from moot.store.schema import recap as recaps
+from moot.store.schema.billing import charge as charges
+from moot.store.schema.discussions import message as messages
+from moot.store.schema.library import recap as recaps
 from moot.streaming.cancellation import StopSignal
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Text, Usage

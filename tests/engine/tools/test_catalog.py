@@ -12,7 +12,7 @@ from moot.store.billing.budgets import Budgets
 from moot.store.database import Database
 from moot.store.encryption import Encryptor
 from moot.store.library.insights import Insights, InsightVectors
-from moot.store.schema import account
+from moot.store.schema.accounts import account
 from moot.tools.config import ServerConfig
 from moot.types.errors import UsageError
 from moot.types.participants import Participant

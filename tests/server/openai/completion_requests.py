@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import select
 
 from moot.store.database import Database
-from moot.store.schema import charge
+from moot.store.schema.billing import charge
 from tests.server.asgi_client import AsgiClient, http_scope
 
 COMPLETIONS_PATH = "/v1/chat/completions"

@@ -8,7 +8,9 @@ from sqlalchemy import func, select
 from moot.providers.scripted.scripts import Script
 from moot.settings import Settings
 from moot.store.database import Database
-from moot.store.schema import charge, discussion, run
+from moot.store.schema.billing import charge
+from moot.store.schema.discussions import discussion
+from moot.store.schema.runs import run
 from tests.support.accounts import ANNA, BERT, create_discussion, database_with_accounts
 from tests.support.app_fixture import UNLIMITED_SETTINGS
 from tests.support.databases import SLOW_ON_POSTGRES

@@ -7,7 +7,9 @@ import pytest
 from sqlalchemy import func, select, update
 
 from moot.store.database import Database
-from moot.store.schema import discussion, idempotency, message, run
+from moot.store.schema.discussions import discussion, message
+from moot.store.schema.runs import run
+from moot.store.schema.server import idempotency
 from tests.support.app_fixture import NEW_DISCUSSION_BODY, LocalApp, create_local_app
 
 

@@ -22,7 +22,7 @@ from moot.server.request_body import JsonRequest
 from moot.server.routes import files as module
 from moot.server.routes.files import MAX_BODY, MAX_CONCURRENT_STORES, Uploads, content_disposition
 from moot.store.database import Database
-from moot.store.schema import blob, discussion, file, message
+from moot.store.schema.discussions import blob, discussion, file, message
 from moot.types.accounts import LOCAL_ACCOUNT, Caller
 from moot.types.files import StoredFile
 from tests.server.account_app import AccountApp, create_account_app

@@ -18,7 +18,8 @@ from moot.server import sse
 from moot.server.app import MAX_BODY
 from moot.store.billing.budgets import Budgets
 from moot.store.database import Database
-from moot.store.schema import charge, metadata
+from moot.store.schema import metadata
+from moot.store.schema.billing import charge
 from moot.testing.provider_server import FakeProviderServer
 from moot.testing.provider_server import serve_provider as lab_serving
 from tests.server.account_app import AccountApp, create_account_app

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import update
 
 from moot.store.database import Database
-from moot.store.schema import message
+from moot.store.schema.discussions import message
 from tests.support.app_fixture import LocalApp, create_local_app
 
 

@@ -7,7 +7,7 @@ from sqlalchemy import delete, func, insert, select, update
 from moot.store.accounts.accounts import MAX_API_TOKENS, SESSION_SECONDS, Accounts
 from moot.store.accounts.credentials import Passwords, hash_secret
 from moot.store.database import Database
-from moot.store.schema import account, session, tenant, token
+from moot.store.schema.accounts import account, session, tenant, token
 from moot.types.accounts import Account, Caller
 from moot.types.errors import Conflict, Forbidden, NotFound, UsageError
 from tests.support.database_files import read_database_files

@@ -14,7 +14,7 @@ from moot.store.accounts.credentials import (
     valid_hashes_query,
 )
 from moot.store.database import Database
-from moot.store.schema import account, session, token
+from moot.store.schema.accounts import account, session, token
 from moot.types.accounts import Caller
 from tests.support.accounts import ANNA, BERT, create_accounts
 

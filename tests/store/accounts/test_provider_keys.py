@@ -7,7 +7,7 @@ from sqlalchemy import select, update
 from moot.store.accounts.provider_keys import ProviderKeys
 from moot.store.database import Database
 from moot.store.encryption import Encryptor
-from moot.store.schema import provider_key
+from moot.store.schema.accounts import provider_key
 from moot.types.errors import MissingKey, NotFound
 from tests.support.accounts import ANNA, BERT, create_accounts
 from tests.support.database_files import read_database_files

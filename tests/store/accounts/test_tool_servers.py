@@ -5,7 +5,7 @@ from moot.store.accounts import tool_servers
 from moot.store.accounts.tool_servers import ToolServers
 from moot.store.database import Database
 from moot.store.encryption import Encryptor
-from moot.store.schema import tool_server
+from moot.store.schema.accounts import tool_server
 from moot.types.errors import Conflict, MissingKey, NotFound
 from tests.support.accounts import ANNA, BERT, create_accounts
 

@@ -6,7 +6,7 @@ from sqlalchemy import select, update
 
 from moot.store.billing.budgets import WEEK_SECONDS, Budgets, week_start
 from moot.store.database import Database
-from moot.store.schema import run
+from moot.store.schema.runs import run
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Usage
 from moot.types.errors import Conflict, NotFound, OverBudget

@@ -3,7 +3,7 @@ from sqlalchemy import func, select
 
 from moot.store.billing.charges import add_charges, record_charges
 from moot.store.database import Database
-from moot.store.schema import charge
+from moot.store.schema.billing import charge
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Usage
 from tests.support.accounts import ANNA, create_accounts

@@ -24,8 +24,9 @@ from moot.store.discussions.discussions import (
 from moot.store.runs.event_insert import EventLogEntry, RunRecords
 from moot.store.runs.event_log import EventLog
 from moot.store.runs.runs import Runs
-from moot.store.schema import discussion as table
-from moot.store.schema import message, run, run_event
+from moot.store.schema.discussions import discussion as table
+from moot.store.schema.discussions import message
+from moot.store.schema.runs import run, run_event
 from moot.types.chunks import Usage
 from moot.types.discussion_events import ActiveDiscussion
 from moot.types.discussions import Discussion, Message, Run

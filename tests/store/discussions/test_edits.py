@@ -8,7 +8,8 @@ from sqlalchemy import func, select, update
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
 from moot.store.discussions.edits import MessageEdits
-from moot.store.schema import message, run
+from moot.store.schema.discussions import message
+from moot.store.schema.runs import run
 from moot.types.discussions import Discussion, Message
 from moot.types.errors import Conflict, NotFound
 from tests.support.accounts import ANNA, create_accounts, create_discussion

@@ -8,7 +8,7 @@ from sqlalchemy import func, insert, select
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions, add_message
 from moot.store.discussions.files import CHUNK_BYTES, Files, lock_files
-from moot.store.schema import blob, file
+from moot.store.schema.discussions import blob, file
 from moot.types.discussions import Message
 from moot.types.errors import Conflict, NotFound
 from moot.types.files import StoredFile

@@ -9,7 +9,7 @@ from moot.store.discussions.discussions import Discussions, message_values
 from moot.store.discussions.edits import MessageEdits
 from moot.store.discussions.messages import is_current_version, load_later_versions, load_turn_versions
 from moot.store.library.summaries import DiscussionSummaries
-from moot.store.schema import message
+from moot.store.schema.discussions import message
 from moot.types.discussions import Message
 from moot.types.errors import NotFound
 from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion

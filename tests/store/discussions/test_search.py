@@ -15,7 +15,7 @@ from moot.store.discussions.search import (
     search_condition,
     search_words,
 )
-from moot.store.schema import discussion, message
+from moot.store.schema.discussions import discussion, message
 from tests.support.accounts import create_accounts, create_discussion
 
 FILLER_TEXT = "so it was and so it is " * 50

@@ -7,7 +7,7 @@ from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
 from moot.store.discussions.edits import MessageEdits
 from moot.store.discussions.snapshots import DiscussionSnapshot, DiscussionSnapshots
-from moot.store.schema import message
+from moot.store.schema.discussions import message
 from moot.types.discussions import Discussion
 from tests.support.accounts import ANNA, create_accounts, create_discussion
 from tests.support.debates import RunWriter, make_instructions, make_turn, prepare_leased_debate

@@ -10,8 +10,8 @@ from moot.store.library.evaluations import AppliedImprovements, Evaluations
 from moot.store.library.personas import Personas
 from moot.store.runs.event_insert import EventLogEntry, RunRecords
 from moot.store.runs.event_log import EventLog
-from moot.store.schema import message as messages
-from moot.store.schema import persona as personas_table
+from moot.store.schema.discussions import message as messages
+from moot.store.schema.library import persona as personas_table
 from moot.types.errors import Conflict, NotFound
 from moot.types.evaluations import AppliedImprovement, Evaluation
 from moot.types.personas import PersonaChange, PersonaDraft

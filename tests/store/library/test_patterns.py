@@ -6,7 +6,7 @@ from sqlalchemy import update
 from moot.store.database import Database
 from moot.store.library.patterns import ABANDONED_AFTER_SECONDS, Consolidations
 from moot.store.library.projects import Projects
-from moot.store.schema import consolidation
+from moot.store.schema.library import consolidation
 from moot.types.errors import NotFound
 from moot.types.knowledge import ExtractedPattern
 from moot.types.projects import Project, ProjectDraft

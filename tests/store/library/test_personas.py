@@ -5,7 +5,7 @@ from sqlalchemy import select
 
 from moot.store.database import Database
 from moot.store.library.personas import Personas
-from moot.store.schema import persona_use
+from moot.store.schema.library import persona_use
 from moot.types.errors import Forbidden, NotFound, UsageError
 from moot.types.personas import Persona, PersonaChange, PersonaDraft
 from tests.support.accounts import ANNA, BERT, create_accounts

@@ -6,8 +6,8 @@ from sqlalchemy import select, update
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
 from moot.store.library.summaries import DiscussionSummaries
-from moot.store.schema import charge as charges
-from moot.store.schema import message as messages
+from moot.store.schema.billing import charge as charges
+from moot.store.schema.discussions import message as messages
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Usage
 from moot.types.knowledge import DiscussionSummary

@@ -16,7 +16,8 @@ from moot.store.runs import event_insert
 from moot.store.runs.event_insert import EventLogEntry, RunEnding, RunRecords, decode_signal
 from moot.store.runs.event_log import EVENTS_PER_PAGE, EventLog, RunProgress
 from moot.store.runs.runs import RunLease, Runs
-from moot.store.schema import message, run_event
+from moot.store.schema.discussions import message
+from moot.store.schema.runs import run_event
 from moot.types.discussions import Message
 from moot.types.errors import NotFound
 from tests.support.accounts import ANNA, BERT, create_discussion

@@ -9,7 +9,7 @@ from sqlalchemy import delete, update
 
 from moot.store.database import Database
 from moot.store.runs.lanes import Lanes, add_lanes, fail_open_lanes, move_lane
-from moot.store.schema import lane as lanes_table
+from moot.store.schema.runs import lane as lanes_table
 from moot.types.debate import Lane, LaneStatus
 from tests.support.accounts import create_discussion
 from tests.support.databases import open_migrated_database

@@ -8,7 +8,7 @@ from moot.store.discussions.discussions import Discussions
 from moot.store.runs.lanes import Lanes
 from moot.store.runs.retries import RetriedRun, Retries
 from moot.store.runs.runs import Runs
-from moot.store.schema import run as runs
+from moot.store.schema.runs import run as runs
 from moot.types.debate import Lane
 from moot.types.discussions import Run
 from moot.types.errors import Conflict, NotFound

@@ -9,8 +9,8 @@ from moot.store.discussions.discussions import Discussions, add_discussion
 from moot.store.runs.event_insert import EventLogEntry, RunEnding
 from moot.store.runs.event_log import EventLog
 from moot.store.runs.runs import RunCommands, RunLease, Runs, interrupt_runs
-from moot.store.schema import discussion as discussions
-from moot.store.schema import worker
+from moot.store.schema.discussions import discussion as discussions
+from moot.store.schema.runs import worker
 from moot.types.discussions import Discussion
 from moot.types.errors import NotFound, ShuttingDown
 from moot.types.participants import make_participants

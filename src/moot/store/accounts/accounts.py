@@ -19,7 +19,7 @@ from moot.store.accounts.credentials import (
     valid_hashes_query,
 )
 from moot.store.database import Database
-from moot.store.schema import account, session, tenant, token
+from moot.store.schema.accounts import account, session, tenant, token
 from moot.types.accounts import (
     LOCAL_ACCOUNT,
     Account,

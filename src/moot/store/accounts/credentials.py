@@ -12,7 +12,7 @@ from argon2.profiles import RFC_9106_LOW_MEMORY
 from sqlalchemy import ColumnElement, CompoundSelect, Select, Table, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from moot.store.schema import account, session, token
+from moot.store.schema.accounts import account, session, token
 from moot.types.accounts import Caller
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import delete, select
 
 from moot.store.database import Database
 from moot.store.encryption import Encryptor
-from moot.store.schema import provider_key
+from moot.store.schema.accounts import provider_key
 from moot.types.accounts import StoredKey
 from moot.types.errors import MissingKey, NotFound
 

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, delete, func, select
 
 from moot.store.database import Database
 from moot.store.encryption import Encryptor
-from moot.store.schema import tool_server
+from moot.store.schema.accounts import tool_server
 from moot.types.errors import Conflict, MissingKey, NotFound
 
 MAX_SERVERS = 50  # per tenant

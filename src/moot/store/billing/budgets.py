@@ -13,7 +13,9 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
-from moot.store.schema import account, charge, reup, run
+from moot.store.schema.accounts import account
+from moot.store.schema.billing import charge, reup
+from moot.store.schema.runs import run
 from moot.types.billing import Budget, format_usd
 from moot.types.discussions import LIVE_STATUSES
 from moot.types.errors import Conflict, NotFound, OverBudget

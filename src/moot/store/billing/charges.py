@@ -7,7 +7,7 @@ from msgspec.structs import asdict
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
-from moot.store.schema import charge
+from moot.store.schema.billing import charge
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Usage
 

@@ -6,7 +6,7 @@ from msgspec import Struct
 from sqlalchemy import ColumnElement, case, select
 
 from moot.store.database import Database
-from moot.store.schema import token_rate
+from moot.store.schema.billing import token_rate
 from moot.types.model_info import CHARACTERS_PER_TOKEN, TokenCount
 
 PRIOR_TOKENS = 500  # weight of the default rate, so that a few short answers change little

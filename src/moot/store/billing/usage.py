@@ -8,7 +8,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
-from moot.store.schema import charge, discussion
+from moot.store.schema.billing import charge
+from moot.store.schema.discussions import discussion
 from moot.types.billing import Spending, SpendingItem
 
 MAX_ROWS = 1000

@@ -6,7 +6,8 @@ from msgspec.structs import asdict
 from sqlalchemy import delete, select, update
 
 from moot.store.database import Database
-from moot.store.schema import channel, channel_message, channel_post, channel_run, run
+from moot.store.schema.discord import channel, channel_message, channel_post, channel_run
+from moot.store.schema.runs import run
 from moot.types.discord import ChannelBinding, DeliveryProgress
 
 BINDING_COLUMNS = [channel.c[name] for name in ChannelBinding.__struct_fields__]

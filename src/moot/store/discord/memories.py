@@ -7,7 +7,9 @@ from sqlalchemy import select
 
 from moot.store.database import Database
 from moot.store.discussions.messages import MESSAGE_COLUMNS, is_current_version
-from moot.store.schema import channel, channel_memory, channel_run, message, run
+from moot.store.schema.discord import channel, channel_memory, channel_run
+from moot.store.schema.discussions import message
+from moot.store.schema.runs import run
 from moot.types.discord import MemorySummary
 from moot.types.discussions import Message
 

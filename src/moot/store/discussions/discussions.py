@@ -17,7 +17,9 @@ from moot.store.discussions.messages import (
     load_turn_versions,
 )
 from moot.store.discussions.search import Excerpt, make_excerpt, search_condition, search_words
-from moot.store.schema import discussion, insight, message, run
+from moot.store.schema.discussions import discussion, message
+from moot.store.schema.library import insight
+from moot.store.schema.runs import run
 from moot.types.discussion_events import ActiveDiscussion
 from moot.types.discussions import LIVE_STATUSES, Discussion, DiscussionStatus, Message, Run
 from moot.types.errors import Conflict, NotFound, UsageError

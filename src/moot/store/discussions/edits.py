@@ -19,7 +19,7 @@ from moot.store.discussions.discussions import (
     reject_if_live,
 )
 from moot.store.discussions.messages import load_turn_versions
-from moot.store.schema import discussion, message
+from moot.store.schema.discussions import discussion, message
 from moot.types.discussions import Message
 from moot.types.errors import NotFound
 from moot.types.primitives import new_id

@@ -8,7 +8,7 @@ from sqlalchemy import Text, and_, delete, func, insert, select, type_coerce
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
-from moot.store.schema import blob, discussion, file, message
+from moot.store.schema.discussions import blob, discussion, file, message
 from moot.types.errors import Conflict, NotFound
 from moot.types.files import StoredFile
 from moot.types.primitives import new_id

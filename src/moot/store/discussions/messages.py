@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from moot.store.schema import message
+from moot.store.schema.discussions import message
 from moot.types.discussions import Message
 from moot.types.errors import NotFound
 from moot.types.versions import valid_versions

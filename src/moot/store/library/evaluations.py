@@ -9,7 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from moot.store.database import Database
 from moot.store.discussions.discussions import lock_discussions, notify_discussion_change
 from moot.store.library.personas import add_persona, drop_persona
-from moot.store.schema import discussion, message, persona, trial, worker
+from moot.store.schema.discussions import discussion, message
+from moot.store.schema.library import persona, trial
+from moot.store.schema.runs import worker
 from moot.types.errors import Conflict, NotFound
 from moot.types.evaluations import AppliedImprovement, Evaluation, Improvement, ImprovementRound, add_round
 from moot.types.participants import Participant

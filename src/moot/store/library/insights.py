@@ -9,7 +9,8 @@ from sqlalchemy import RowMapping, and_, delete, insert, select, update
 from moot.store.database import Database, paginate
 from moot.store.discussions.discussions import notify_discussion_change
 from moot.store.discussions.search import rank_matches, search_words
-from moot.store.schema import discussion, insight, insight_vector
+from moot.store.schema.discussions import discussion
+from moot.store.schema.library import insight, insight_vector
 from moot.types.errors import NotFound, UsageError
 from moot.types.knowledge import Insight, InsightPage
 

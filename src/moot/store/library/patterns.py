@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
-from moot.store.schema import consolidation, pattern, project
+from moot.store.schema.library import consolidation, pattern, project
 from moot.types.errors import NotFound
 from moot.types.knowledge import Consolidation, ExtractedPattern, Pattern
 from moot.types.primitives import new_id

@@ -10,7 +10,7 @@ from sqlalchemy import RowMapping, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database, paginate
-from moot.store.schema import persona, persona_use
+from moot.store.schema.library import persona, persona_use
 from moot.types.errors import Forbidden, NotFound, UsageError
 from moot.types.personas import Persona, PersonaChange, PersonaDraft, PersonaPage, level_for_uses
 from moot.types.primitives import new_id

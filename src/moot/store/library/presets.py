@@ -5,7 +5,7 @@ from sqlalchemy import delete, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database, paginate
-from moot.store.schema import line_up
+from moot.store.schema.library import line_up
 from moot.types.errors import Conflict, NotFound
 from moot.types.presets import Preset, PresetPage
 

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database, paginate
 from moot.store.library.patterns import load_completed_patterns
-from moot.store.schema import post, project
+from moot.store.schema.library import post, project
 from moot.types.errors import NotFound
 from moot.types.primitives import new_id
 from moot.types.projects import (

@@ -10,7 +10,8 @@ from sqlalchemy import func, insert, select
 
 from moot.store.billing.charges import add_charges
 from moot.store.database import Database
-from moot.store.schema import discussion, message, recap
+from moot.store.schema.discussions import discussion, message
+from moot.store.schema.library import recap
 from moot.types.billing import Charge, Payer
 from moot.types.knowledge import DiscussionSummary
 

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, and_, select, update
 
 from moot.store.database import Database
 from moot.store.discussions.discussions import notify_discussion_change
-from moot.store.schema import permission
+from moot.store.schema.runs import permission
 from moot.types.accounts import Caller
 from moot.types.errors import Conflict, NotFound
 from moot.types.tools import ApprovalDecision

@@ -23,7 +23,8 @@ from moot.store.runs.event_insert import (
 )
 from moot.store.runs.lanes import fail_open_lanes, move_lane
 from moot.store.runs.runs import RunLease
-from moot.store.schema import discussion, finding, message, run, run_event
+from moot.store.schema.discussions import discussion, message
+from moot.store.schema.runs import finding, run, run_event
 from moot.types.billing import Payer
 from moot.types.discussions import LIVE_STATUSES, Message
 from moot.types.errors import NotFound

@@ -6,7 +6,7 @@ import msgspec
 from sqlalchemy import or_, select
 
 from moot.store.database import Database
-from moot.store.schema import finding
+from moot.store.schema.runs import finding
 from moot.types.events import AnalysisResult, Notice
 
 ResultOrNotice = AnalysisResult | Notice

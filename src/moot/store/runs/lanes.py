@@ -6,7 +6,7 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
-from moot.store.schema import lane
+from moot.store.schema.runs import lane
 from moot.types.debate import Lane, LaneStatus
 
 LANE_COLUMNS = [lane.c[name] for name in Lane.__struct_fields__]

@@ -11,7 +11,8 @@ from moot.store.database import Database
 from moot.store.discussions.discussions import RUN_COLUMNS, lock_discussions, notify_discussion_change
 from moot.store.runs.lanes import move_lane
 from moot.store.runs.workers import lock_worker
-from moot.store.schema import lane, message, run
+from moot.store.schema.discussions import message
+from moot.store.schema.runs import lane, run
 from moot.types.debate import Lane, LaneStatus
 from moot.types.discussions import LIVE_STATUSES, Run
 from moot.types.errors import Conflict, NotFound

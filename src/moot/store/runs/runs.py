@@ -12,7 +12,7 @@ from moot.store.database import Database
 from moot.store.discussions.discussions import RUN_COLUMNS
 from moot.store.runs.lanes import add_lanes
 from moot.store.runs.workers import lock_worker
-from moot.store.schema import permission, run, run_event
+from moot.store.schema.runs import permission, run, run_event
 from moot.types.billing import Payer
 from moot.types.discussions import LIVE_STATUSES, Run
 from moot.types.errors import NotFound

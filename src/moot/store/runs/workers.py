@@ -11,7 +11,7 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
-from moot.store.schema import worker
+from moot.store.schema.runs import worker
 from moot.types.errors import ShuttingDown
 
 

@@ -1,0 +1,63 @@
+"""Tables of Discord channels and of delivery to them."""
+
+from sqlalchemy import Column, ForeignKey, Index, Integer, Table, Text
+
+from moot.store.schema.columns import Json, foreign_key, id_column, metadata, tenant_column, time_column
+from moot.types.participants import Participant
+
+channel = Table(  # Discord channel and the discussion bound to it
+    "channel",
+    metadata,
+    id_column(),
+    tenant_column(),
+    Column("guild", Text, nullable=False),
+    foreign_key("discussion", nullable=True, on_delete="SET NULL"),
+    Column("mode", Text, nullable=False),
+    Column("participants", Json(tuple[Participant, ...]), nullable=False),
+    Column("rounds", Integer, nullable=False),
+    Column("trouble", Text, nullable=True),  # why sending is disabled; None: it is not
+    time_column(),
+    Index(None, "tenant"),
+    Index(None, "discussion"),
+)
+
+channel_message = Table(  # queue: received in a channel, not sent to the discussion yet
+    "channel_message",
+    metadata,
+    id_column(),
+    foreign_key("channel"),
+    time_column(),
+    Index(None, "channel"),
+)
+
+channel_run = Table(  # delivery progress of a run in a channel
+    "channel_run",
+    metadata,
+    Column("channel", Text, ForeignKey("channel.id", ondelete="CASCADE"), primary_key=True),
+    Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
+    Column("seq", Integer, nullable=False),  # last delivered event
+    Column("message", Text, nullable=True),  # id of the Discord message that it answers
+    Column("author", Text, nullable=True),
+    Index(None, "run"),
+)
+
+channel_post = Table(  # Discord message with a part of a run
+    "channel_post",
+    metadata,
+    Column("channel", Text, ForeignKey("channel.id", ondelete="CASCADE"), primary_key=True),
+    Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
+    Column("place", Integer, primary_key=True),
+    Column("message", Text, nullable=True),  # Discord id; None until the response arrives
+    Index(None, "run"),
+)
+
+channel_memory = Table(  # summary of older messages in a channel, per participant
+    "channel_memory",
+    metadata,
+    Column("channel", Text, ForeignKey("channel.id", ondelete="CASCADE"), primary_key=True),
+    Column("participant", Text, primary_key=True),
+    Column("words", Text, nullable=False),
+    Column("discussions", Json(tuple[str, ...]), nullable=False),
+    time_column("upto"),  # time of the newest message that it covers
+    time_column(),
+)

@@ -1,0 +1,113 @@
+"""Tables of discussions, messages and files."""
+
+from sqlalchemy import Boolean, Column, Float, ForeignKey, Index, Integer, LargeBinary, Table, Text, UniqueConstraint
+
+from moot.store.schema.columns import (
+    Json,
+    Number,
+    Strings,
+    foreign_key,
+    id_column,
+    metadata,
+    sequence_columns,
+    tenant_column,
+    text_column,
+    time_column,
+)
+from moot.types.chunks import Usage
+from moot.types.faults import Fault
+from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions
+from moot.types.participants import Participant
+from moot.types.tools import ToolUse
+
+discussion = Table(
+    "discussion",
+    metadata,
+    *sequence_columns(),
+    tenant_column(),
+    foreign_key("account", nullable=True, on_delete="SET NULL"),
+    Column("title", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("mode", Text, nullable=False),
+    Column("participants", Json(tuple[Participant, ...]), nullable=False),
+    Column("rounds", Integer, nullable=False),
+    Column("persona", Text, nullable=True),
+    foreign_key("project", nullable=True, on_delete="SET NULL"),
+    Column("language", Text, nullable=True),
+    Column("model", Text, nullable=True),
+    Column("clerk", Text, nullable=True),
+    Column("debate", Json(DebateOptions), nullable=True),
+    Column("advisors", Json(AdvisorOptions), nullable=True),
+    Column("directed", Json(DirectedOptions), nullable=True),
+    Column("summary", Text, nullable=True),
+    Column("usefulness", Float(53), nullable=True),
+    time_column("exported_at", nullable=True),
+    time_column(),
+    time_column("updated_at"),
+    Index("ix_discussion_newest", "tenant", "updated_at", "id"),
+    Index(None, "project"),
+)
+
+message = Table(
+    "message",
+    metadata,
+    *sequence_columns(),
+    Column("place", Number, nullable=False),  # that of its run, so that runs never interleave
+    tenant_column(),
+    foreign_key("discussion"),
+    foreign_key("run", nullable=True),
+    Column("role", Text, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("participant", Text, nullable=True),
+    Column("name", Text, nullable=True),
+    Column("stage", Text, nullable=True),
+    Column("round", Integer, nullable=False, server_default="0"),
+    Column("status", Text, nullable=False),
+    text_column("thoughts"),
+    text_column("details"),
+    Column("provider", Text, nullable=True),
+    Column("model", Text, nullable=True),
+    Column("usage", Json(Usage), nullable=True),
+    Column("cost", Float(53), nullable=True),
+    Column("latency", Float(53), nullable=True),
+    Column("first_token", Float(53), nullable=True),
+    Column("fault", Json(Fault), nullable=True),
+    Column("finish", Text, nullable=True),  # finish reason of the model
+    Column("audience", Json(Strings), nullable=True),  # ids of participants that may see it; None: all
+    Column("thread", Text, nullable=True),  # id of the participant with this private thread; None: main thread
+    Column("files", Json(Strings), nullable=True),
+    Column("hidden", Boolean, nullable=False),  # instructions, which models see and users do not
+    Column("view", Text, nullable=True),  # these three columns allow to rebuild the prompt of an answer
+    Column("upto", Number, nullable=True),
+    Column("instruction", Text, nullable=True),
+    Column("script", Text, nullable=True),  # JSON array of text and action objects
+    Column("tools", Json(tuple[ToolUse, ...]), nullable=True),  # tool calls of the turn
+    Column("version_of", Text, nullable=True),  # id of the first version, which this one replaces
+    Column("copy_of", Text, nullable=True),  # id of the earlier version that a user selected again
+    time_column(),
+    UniqueConstraint("run", "stage", "round", "participant"),
+    Index(None, "version_of"),
+    Index(None, "discussion", "place", "number"),
+)
+
+blob = Table(  # file contents, stored once per hash
+    "blob",
+    metadata,
+    Column("tenant", Text, ForeignKey("tenant.id", ondelete="CASCADE"), primary_key=True),
+    Column("sha256", Text, primary_key=True),
+    Column("data", LargeBinary, nullable=False),
+)
+
+file = Table(
+    "file",
+    metadata,
+    id_column(),
+    tenant_column(),
+    foreign_key("account", nullable=True, on_delete="SET NULL"),
+    Column("name", Text, nullable=False),
+    Column("media_type", Text, nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("sha256", Text, nullable=False),
+    time_column(),
+    Index(None, "tenant", "sha256"),
+)

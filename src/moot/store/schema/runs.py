@@ -1,0 +1,100 @@
+"""Tables of runs: event log, lanes, approvals, analysis results, workers."""
+
+from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKey, Index, Integer, Table, Text
+
+from moot.store.schema.columns import (
+    Json,
+    Number,
+    Strings,
+    foreign_key,
+    id_column,
+    metadata,
+    tenant_column,
+    time_column,
+)
+from moot.types.run_plan import RunPlan
+
+run = Table(
+    "run",
+    metadata,
+    id_column(),
+    tenant_column(),
+    foreign_key("discussion"),
+    Column("message", Text, nullable=True),
+    Column("mode", Text, nullable=False),
+    Column("plan", Json(RunPlan), nullable=False),
+    Column("status", Text, nullable=False),
+    Column("epoch", Integer, nullable=False, server_default="0"),  # fencing token, one higher with each lease
+    Column("stop", Text, nullable=True),  # reason to stop the run, once requested
+    Column("stopped", Json(Strings), nullable=True),  # ids of participants to stop
+    Column("worker", Text, nullable=True),
+    Column("place", Number, nullable=False, server_default="0"),  # order of runs: number of the user message
+    Column("account", Text, nullable=True),  # started it and pays for it
+    Column("revision", Integer, nullable=False, server_default="0"),  # number of retries
+    Column("begun", Integer, nullable=False, server_default="0"),  # the revision being executed
+    Column("retried", Json(dict[str, int]), nullable=True),  # participant id: revision that retries it
+    Column("reserved", Float(53), nullable=True),  # US dollars; counts while the run is live
+    Column("again", Text, nullable=True),  # id of the answer that this run regenerates
+    time_column(),
+    time_column("ended_at", nullable=True),
+    Index(None, "account", "status"),
+    Index(None, "discussion", "id"),
+    Index(None, "tenant", "status"),
+    Index(None, "status", "worker"),
+)
+
+run_event = Table(
+    "run_event",
+    metadata,
+    Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
+    Column("seq", Number, primary_key=True, autoincrement=False),
+    Column("body", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+permission = Table(  # approval of a tool call with side effects; the key is the call id
+    "permission",
+    metadata,
+    id_column(),
+    tenant_column(),
+    foreign_key("discussion"),
+    foreign_key("run"),
+    Column("participant", Text, nullable=False),
+    Column("stage", Text, nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("answer", Text, nullable=True),  # decision; None while pending
+    Column("account", Text, nullable=True),  # the account that decided
+    Column("begun", Boolean, nullable=False),  # the call has started
+    Column("attempt", Text, nullable=False),  # changes when the turn restarts
+    time_column(),
+    Index(None, "run"),
+    Index(None, "discussion", "tool"),
+)
+
+lane = Table(  # progress of one participant in a debate
+    "lane",
+    metadata,
+    Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
+    Column("participant", Text, primary_key=True),
+    Column("status", Text, nullable=False),
+    Column("error", Text, nullable=True),
+    Column("late", Boolean, nullable=False),
+)
+
+finding = Table(  # analysis results by cache key, and notices: JSON of their events
+    "finding",
+    metadata,
+    Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
+    Column("basis", Text, primary_key=True),
+    Column("body", Text, nullable=False),
+)
+
+worker = Table(
+    "worker",
+    metadata,
+    id_column(),
+    Column("beats", BigInteger, nullable=False),  # number of heartbeats
+    Column("reaper", Text, nullable=True),  # id of the worker that takes over; its own id after it left
+    time_column(),
+)
