@@ -179,7 +179,7 @@ async def test_lane_is_stopped_while_streaming_and_retried(server: MootServer, p
     await expect(phases.get_by_role("listitem").filter(has_text="Debate")).to_contain_text("Skipped")
     await server.run_events(opened["run"]["id"])
 
-    await page.get_by_role("button", name="Try Beta again").click()
+    await page.get_by_role("button", name="Retry Beta").click()
     await expect(lane_button(page, "Beta speaking")).to_be_visible()
     await expect(phases.get_by_role("listitem").filter(has_text="First answers")).to_have_attribute(
         "aria-current", "step"
@@ -194,7 +194,7 @@ async def test_participant_beyond_quorum_is_marked_late_and_phases_are_links(ser
     await expect(first).to_contain_text("1 too late")
     await expect(phases).to_contain_text("Written")
     await expect(lane_button(page, "Gamma too late")).to_be_visible()
-    await expect(page.get_by_role("button", name="Try Gamma again")).to_be_visible()
+    await expect(page.get_by_role("button", name="Retry Gamma")).to_be_visible()
 
     await server.run_events(opened["run"]["id"])
     await page.reload()  # where somebody may be reading, nothing folds

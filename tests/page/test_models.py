@@ -39,7 +39,7 @@ async def test_provider_key_is_added_and_removed_and_never_shown(
             field = page.get_by_label("Key for club")
             await field.fill("two words")
             await field.press("Enter")
-            await expect(wanting.get_by_role("alert")).to_contain_text("paste it without spaces")
+            await expect(wanting.get_by_role("alert")).to_contain_text("Paste it without spaces")
             await field.fill(KEY)
             await field.press("Enter")
             club = ready.get_by_role("listitem").filter(has_text="Your own key is used.").first

@@ -42,7 +42,7 @@ async def test_persona_is_created_edited_and_deleted(server: MootServer, page: P
     await expect(editor.get_by_label("Name")).to_be_focused()
     await editor.get_by_label("Name").fill("Joiner")
     await page.keyboard.press("Enter")
-    await expect(editor.get_by_role("alert")).to_contain_text("write a description or a system prompt")
+    await expect(editor.get_by_role("alert")).to_contain_text("Write a description or a system prompt")
     await editor.get_by_label("Description").fill("Trusts wood more than words.")
     await editor.get_by_label("Category").fill("craft")
     await editor.get_by_label("Traits").fill("blunt, patient")

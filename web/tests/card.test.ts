@@ -20,8 +20,14 @@ test("a missing key leads to the keys, and what may pass by itself to another tr
 test("what to do is said once", () => {
   assert.equal(describeFault(fault("timeout")).advice, "Retry, or use a faster model.");
   assert.equal(describeFault(fault("timeout", "Late. Try again.")).advice, "");
-  assert.equal(describeFault(fault("rate_limit", "Slow down.", 12.2)).advice, "It asks to wait 13 s.");
-  assert.equal(describeFault(fault("rate_limit", "Slow down.", 600)).advice, "It asks to wait 10 minutes.");
+  assert.equal(
+    describeFault(fault("rate_limit", "Slow down.", 12.2)).advice,
+    "The provider asks to wait 13 s.",
+  );
+  assert.equal(
+    describeFault(fault("rate_limit", "Slow down.", 600)).advice,
+    "The provider asks to wait 10 minutes.",
+  );
 });
 
 test("a failure without a fault still says something", () => {
@@ -50,6 +56,6 @@ test("a prompt is copied with what each part is", () => {
   const file = { ...part("file", 5, ""), name: "a.png", size: 12 };
   assert.equal(
     formatPrompt([part("mode", 1, "Be brief."), file]),
-    "[user · rules of the table]\nBe brief.\n\n[user · file · a.png]\n(a file of 12 bytes)",
+    "[user · mode]\nBe brief.\n\n[user · file · a.png]\n(a file of 12 bytes)",
   );
 });

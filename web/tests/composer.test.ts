@@ -33,8 +33,8 @@ test("text, images and PDF may be attached", () => {
 });
 
 test("what cannot be attached is said in words", () => {
-  assert.match(rejectionReason(file("a.mp4", "video/mp4")) ?? "", /a\.mp4 is of a kind/);
-  assert.match(rejectionReason(file("a.svg", "image/svg+xml")) ?? "", /of a kind/);
+  assert.match(rejectionReason(file("a.mp4", "video/mp4")) ?? "", /a\.mp4: Unsupported file type/);
+  assert.match(rejectionReason(file("a.svg", "image/svg+xml")) ?? "", /Unsupported file type/);
   assert.match(rejectionReason(file("a.txt", "text/plain", 0)) ?? "", /empty/);
   assert.equal(
     rejectionReason(file("a.txt", "text/plain", MAX_FILE_BYTES + 1024 * 1024)),
@@ -63,7 +63,7 @@ test("a refusal says where it is mended, and whether nothing was taken", () => {
     describeSendError({ status: 400, message: "files[0]: Ida takes no images." }).words,
     "Ida takes no images.",
   );
-  assert.match(describeSendError({ status: 413, message: "Large." }).words, /shorten it/);
+  assert.match(describeSendError({ status: 413, message: "Large." }).words, /Shorten it/);
   assert.match(describeSendError({ status: 429, message: "Try again in 3 s." }).words, /kept/);
   assert.equal(describeSendError({ status: 429, message: "" }).isRejected, true);
   assert.equal(describeSendError({ status: 0, message: "No connection." }).isRejected, false);

@@ -109,10 +109,10 @@ test("whoever leaves is not named by the rules any more, and a second voice is h
 });
 
 test("a table that is too small says what it lacks", () => {
-  assert.match(validateTable(EMPTY_TABLE) ?? "", /Nobody sits/);
+  assert.match(validateTable(EMPTY_TABLE) ?? "", /No participants yet/);
   assert.match(
     validateTable({ ...EMPTY_TABLE, mode: "debate", seats: [newParticipant("a/b")] }) ?? "",
-    /Debate takes at least two/,
+    /Debate needs at least two/,
   );
   assert.equal(validateTable({ ...EMPTY_TABLE, mode: "advisors", seats: [newParticipant("a/b")] }), null);
 });
@@ -144,7 +144,7 @@ test("what is wrong is said beside what it is about", () => {
     { field: "message", message: "it is empty." },
   ];
   assert.deepEqual(groupErrors("…", errors), {
-    table: "Voice 2: There is no such model.",
+    table: "Participant 2: There is no such model.",
     rules: "Only 2 take part.",
     question: "It is empty.",
   });

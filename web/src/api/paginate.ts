@@ -1,7 +1,7 @@
 /** Reads paginated lists to their end. */
 
 const MAX_PAGES = 20; // pages of 100
-/** Users with more items are told that the oldest are not listed. */
+/** Users with more items see a note that the oldest are not listed. */
 export const MAX_LISTED = MAX_PAGES * 100;
 export const TOO_MANY_NOTE = `Only the newest ${MAX_LISTED.toLocaleString("en")} are listed`;
 

@@ -1,8 +1,8 @@
-/** A quote within a text, found even where spaces, quotation marks or markdown's own marks differ. */
+/** Finds a quote in a text, ignoring differences in spaces, quotation marks and Markdown markup. */
 
 interface NormalizedText {
   text: string;
-  /** Where each character of the text stood before. */
+  /** Original position of each character. */
   offsets: number[];
 }
 
@@ -17,7 +17,7 @@ const EQUIVALENTS: Record<string, string> = {
 };
 const MARKDOWN_MARKS = new Set("*_`~#>");
 
-/** Fold a text to what counts when a quote is looked for. */
+/** Normalise a text for the search. */
 function normalizeText(text: string): NormalizedText {
   const kept: string[] = [];
   const from: number[] = [];
@@ -32,7 +32,7 @@ function normalizeText(text: string): NormalizedText {
   return { text: kept.join(""), offsets: from };
 }
 
-/** Return from where to where a quote stands in a text, or null where it does not. */
+/** Return the start and end of a quote in a text, or null. */
 export function locateQuote(text: string, quote: string): [start: number, end: number] | null {
   const whole = normalizeText(text);
   const sought = normalizeText(quote)

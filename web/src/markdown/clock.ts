@@ -1,4 +1,4 @@
-/** The frames and keys of the browser. */
+/** Animation frames and key presses of the browser. */
 
 import type { Clock } from "./painter.ts";
 

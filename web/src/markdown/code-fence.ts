@@ -1,4 +1,4 @@
-/** What a person wrote, taken apart into code between fences and the words around it. */
+/** Splits a user's text into fenced code and the text around it. */
 
 import { isFenceEnd, parseFenceStart, type Fence } from "./lines.ts";
 
@@ -7,7 +7,7 @@ export interface TextPart {
   readonly isCode: boolean;
 }
 
-/** Take a text apart; code keeps its fences, and empty lines beside them are left out. */
+/** Split a text. Code keeps its fences; empty lines beside them are dropped. */
 export function splitCodeFences(text: string): readonly TextPart[] {
   const parts: { lines: string[]; isCode: boolean }[] = [{ lines: [], isCode: false }];
   let open: Fence | null = null;
@@ -29,5 +29,5 @@ export function splitCodeFences(text: string): readonly TextPart[] {
     .filter((part) => part.text);
 }
 
-/** Leave out empty lines around it; how its first line is indented stays. */
+/** Trim empty lines. The indentation of the first line stays. */
 const trimBlankLines = (text: string): string => text.replace(/^(?:[ \t]*\n)+/, "").trimEnd();

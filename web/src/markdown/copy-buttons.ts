@@ -1,8 +1,8 @@
-/** Copying code, and going to a note: what a click in a document does. */
+/** Click handling in a document: copying code, and going to a footnote. */
 
 const COPIED_MS = 1_500;
 
-/** Give each code block its button; clicks are heard where the document is, not at each button. */
+/** Add a copy button to each code block. The document handles the clicks. */
 export function addCopyButtons(element: Element): void {
   for (const caption of element.querySelectorAll("figure.code > figcaption")) {
     const button = document.createElement("button");
@@ -14,7 +14,7 @@ export function addCopyButtons(element: Element): void {
   }
 }
 
-/** Do what a click asks for, where it is one of a document's own. */
+/** Handle a click on a button or footnote link of the document. */
 export function handleClick(event: MouseEvent): void {
   const at = event.target instanceof Element ? event.target : null;
   const button = at?.closest<HTMLButtonElement>("button.copy");

@@ -1,28 +1,28 @@
-/** A markdown document that grows: its settled blocks never change again, and only its open end is read anew. */
+/** Growing Markdown document: settled blocks never change, only the open end is parsed again. */
 
 import { renderMarkdown, renderCode } from "./render.ts";
 import { MarkdownSplitter, type Segment } from "./splitter.ts";
 
-/** The block that may still change: HTML, or the code of a fence that is still open, in pieces of which only the last grows. */
+/** The open block: HTML, or an open code fence in pieces of which only the last grows. */
 export type Tail =
   { kind: "html"; html: string } | { kind: "code"; language: string; pieces: readonly string[] };
 
 const COMPARE_CHARS = 256;
 
 export class GrowingDocument {
-  /** The HTML of each block that has settled. */
+  /** HTML of each settled block. */
   readonly settledBlocks: string[] = [];
-  /** How many characters were read by the lexer so far: what the document has cost. */
+  /** Number of characters that the lexer has read, as a measure of cost. */
   lexedChars = 0;
   #splitter = new MarkdownSplitter();
   #text = "";
   #isEnded = false;
 
-  /** Take in a longer version of the text; tell whether it was one, for otherwise another document is needed. */
+  /** Append a longer version of the text. Returns false if it is not a continuation; then a new document is needed. */
   grow(text: string): boolean {
     if (text === this.#text) return true;
     if (this.#isEnded || !isContinuation(text, this.#text)) return false;
-    // A line may end in two characters of which only the first is here.
+    // A line may end in two characters (CRLF) of which only the first has arrived.
     const from = this.#text.endsWith("\r") ? this.#text.length - 1 : this.#text.length;
     const to = text.endsWith("\r") ? text.length - 1 : text.length;
     this.#text = text;
@@ -30,7 +30,7 @@ export class GrowingDocument {
     return true;
   }
 
-  /** Settle all of it: nothing more will come. */
+  /** Settle everything: no more text will arrive. */
   end(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
@@ -38,7 +38,7 @@ export class GrowingDocument {
     this.#addSegments(this.#splitter.end());
   }
 
-  /** Read the open end. */
+  /** Parse the open end. */
   tail(): Tail | null {
     const open = this.#splitter.openSegment;
     if (open === null) return null;
@@ -60,7 +60,7 @@ export class GrowingDocument {
   }
 }
 
-/** Tell whether a text goes on from another by its beginning and where the other ended: to compare all would be quadratic. */
+/** Return whether a text continues another. Compares only start and old end; comparing all is quadratic. */
 function isContinuation(text: string, known: string): boolean {
   const near = Math.max(known.length - COMPARE_CHARS, 0);
   return text.startsWith(known.slice(0, COMPARE_CHARS)) && text.startsWith(known.slice(near), near);

@@ -1,12 +1,12 @@
-/** Finds and marks where in a rendered answer a quote stands. */
+/** Finds and marks a quote in a rendered answer. */
 
 import { locateQuote } from "./blockquotes.ts";
 
 const HIGHLIGHT_NAME = "moot-quote";
-/** What is beside the words of an answer, not among them. */
+/** Elements beside the text of an answer. */
 const EXCLUDED_SELECTOR = "figcaption, .place, .katex-mathml";
 
-/** Find a quote in a container; null where its words are not there. */
+/** Find a quote in a container, or null. */
 function findQuote(container: Element, quote: string): Range | null {
   const nodes = textNodes(container);
   const found = locateQuote(nodes.map(({ node }) => node.data).join(""), quote);
@@ -18,7 +18,7 @@ function findQuote(container: Element, quote: string): Range | null {
   return range;
 }
 
-/** Mark a quote, and nothing else; return what it begins in. Without one, or where it is not there, nothing is marked. */
+/** Mark a quote and clear other marks. Returns the element in which the quote starts, or null. */
 export function markQuote(container: Element, quote: string): Element | null {
   const range = quote ? findQuote(container, quote) : null;
   if ("highlights" in CSS) {
@@ -40,7 +40,7 @@ function textNodes(container: Element): PositionedText[] {
   for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
     if (!(node instanceof Text)) continue;
     const beside = node.parentElement?.closest(EXCLUDED_SELECTOR);
-    if (beside && container.contains(beside)) continue; // what is around the answer does not count
+    if (beside && container.contains(beside)) continue; // skip elements beside the text
     nodes.push({ node, start });
     start += node.data.length;
   }

@@ -1,4 +1,4 @@
-/** Formulas in text, found by their marks: $…$, $$…$$, \(…\) and \[…\]. Money is no formula. */
+/** Finds formulas in text: $…$, $$…$$, \(…\) and \[…\]. Amounts of money are not formulas. */
 
 interface Formula {
   raw: string;
@@ -13,7 +13,7 @@ const DELIMITER_PAIRS = [
   ["\\(", "\\)", false],
 ] as const;
 
-/** Return the formula with which a text begins. */
+/** Return the formula at the start of a text. */
 export function parseFormula(text: string): Formula | null {
   for (const [opener, closer, display] of DELIMITER_PAIRS)
     if (text.startsWith(opener)) return parseDelimited(text, opener, closer, display);
@@ -27,7 +27,7 @@ function parseDelimited(text: string, opener: string, closer: string, display: b
   return { raw: text.slice(0, end + closer.length), source: source.trim(), display };
 }
 
-/** A dollar opens before no space and closes after none and before no digit; a sum of money has nothing of a formula. */
+/** No space after the opening dollar; no space before and no digit after the closing one. Skips amounts of money. */
 function parseDollarFormula(text: string): Formula | null {
   const [raw, source = ""] = /^\$((?:\\[^\n]|[^$\\\n]|\n(?![ \t]*\n)){1,4000})\$(?!\d)/.exec(text) ?? [];
   if (raw === undefined || /^\s|\s$/.test(source)) return null;
@@ -35,7 +35,7 @@ function parseDollarFormula(text: string): Formula | null {
   return { raw, source, display: false };
 }
 
-/** Return where in a text the next dollar stands that may open a formula, or 0; one after a letter or digit may not. */
+/** Return the position of the next dollar that may open a formula, or 0. A dollar after a letter or digit may not. */
 export function nextDollar(text: string): number {
   let at = text.indexOf("$", 1);
   while (at > 0 && /[\w$\\]/.test(text.charAt(at - 1))) at = text.indexOf("$", at + 1);

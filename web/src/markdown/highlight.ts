@@ -1,13 +1,13 @@
-/** Colours for code whose fence is closed; the highlighter is loaded with the first of it. */
+/** Syntax highlighting for closed code fences. The highlighter is loaded with the first one. */
 
 import { sanitizeCode } from "./sanitize.ts";
 
-/** Longer code stays plain: highlighting it would hold up the page. */
+/** Longer code stays plain, because highlighting it would block the page. */
 const MAX_CODE_LENGTH = 30_000;
 
 let languagesImport: Promise<typeof import("./languages.ts")> | null = null;
 
-/** Highlight the code in an element that does not change any more. */
+/** Highlight the code in a settled element. */
 export async function highlightCode(element: Element): Promise<void> {
   const codes = [...element.querySelectorAll<HTMLElement>("code[data-language]")].filter(
     (code) => code.dataset.language !== "" && (code.textContent ?? "").length <= MAX_CODE_LENGTH,

@@ -1,4 +1,4 @@
-/** What has its size for good may be passed over by the browser for as long as it is far from view. */
+/** Lets the browser skip settled content that is far from the viewport. */
 
 const sizeObserver = new ResizeObserver((entries) => {
   for (const { target } of entries) {
@@ -7,7 +7,7 @@ const sizeObserver = new ResizeObserver((entries) => {
   }
 });
 
-/** Let an element rest once it was laid out: then its size is known, and nothing jumps when it comes into view. */
+/** Skip an element after its first layout. Its size is known then, so nothing jumps when it comes into view. */
 export function deferRenderingWhenMeasured(element: Element): void {
   sizeObserver.observe(element);
 }

@@ -1,4 +1,4 @@
-/** The languages that are highlighted, all in one chunk that is loaded with the first code. */
+/** Highlighted languages, in one chunk that is loaded on demand. */
 
 import hljs from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
@@ -40,7 +40,7 @@ const LANGUAGES = {
 };
 for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language);
 
-/** Return code as HTML of spans with classes, or null where its language is not known. */
+/** Return code as HTML of spans with classes, or null if the language is unknown. */
 export function highlightToHtml(code: string, language: string): string | null {
   if (hljs.getLanguage(language) === undefined) return null;
   return hljs.highlight(code, { language, ignoreIllegals: true }).value;

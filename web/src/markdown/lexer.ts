@@ -1,8 +1,8 @@
 /**
- * What marked makes of a segment, in the words of this page.
+ * Converts the tokens of marked to the tokens of this renderer.
  *
- * Left out, because a growing text cannot have it: links by reference, which may be defined after they are used. Left out,
- * because answers are not written in it: raw HTML (only a line break is read) and code by indentation.
+ * Not supported, because a growing text cannot have it: reference links, which may be defined after their use. Not
+ * supported, because answers do not use it: raw HTML (except line breaks) and indented code.
  */
 
 import { Lexer, Tokenizer, getDefaults, type MarkedOptions, type Token, type Tokens } from "marked";
@@ -22,7 +22,7 @@ interface FootnoteToken {
   tokens: Token[];
 }
 
-/** A line of dashes further below than this makes no heading. */
+/** A line of dashes more than this many characters below does not make a heading. */
 const MAX_HEADING_LOOKAHEAD = 200;
 const LINE_BREAK = /^<br[ \t]*\/?>/i;
 const FOOTNOTE_REFERENCE = /^\[\^([\w-]{1,32})\](?![(:])/;
@@ -35,13 +35,13 @@ class PageTokenizer extends Tokenizer {
   override reflink(): undefined {}
 
   override fences(src: string): Tokens.Code | undefined {
-    // marked takes any token here, and has no other place for blocks of one's own that is as cheap.
+    // marked accepts any token here, and has no other place for custom blocks that is as cheap.
     return (this.#blockFormula(src) ?? this.#footnoteDefinition(src) ?? super.fences(src)) as
       Tokens.Code | undefined;
   }
 
   override lheading(src: string): Tokens.Heading | undefined {
-    // Its rule looks through all that follows, and is asked at every line of an item.
+    // Its rule scans all following text, and runs at every line of an item.
     return super.lheading(
       src.length > MAX_HEADING_LOOKAHEAD
         ? src.slice(0, src.lastIndexOf("\n", MAX_HEADING_LOOKAHEAD) + 1)
@@ -84,7 +84,7 @@ class PageTokenizer extends Tokenizer {
   }
 }
 
-/** Reads what is within blocks only as far as that can be afforded; the rest is text. */
+/** Parses inline content within the budget; the rest stays text. */
 class PageLexer extends Lexer {
   readonly #budget = new LexBudget();
 
@@ -99,12 +99,12 @@ class PageLexer extends Lexer {
 
 const LEXER_OPTIONS: MarkedOptions = { ...getDefaults(), tokenizer: new PageTokenizer() };
 
-/** Read a segment; null where its lines are too tangled to be read. */
+/** Parse a segment; null if its lines are too deeply nested. */
 export function lexSegment(text: string): Token[] | null {
   if (isTooComplex(text)) return null;
   try {
     return new PageLexer(LEXER_OPTIONS).lex(text);
   } catch {
-    return null; // marked itself stumbles over some nestings, such as a quoted list that is continued lazily
+    return null; // marked fails on some nestings, such as a lazily continued list in a quote
   }
 }

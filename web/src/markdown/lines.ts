@@ -1,10 +1,10 @@
-/** What a single line of markdown can be; a line is judged by its beginning alone, never by what follows it. */
+/** Line types of Markdown. A line is classified by its start alone, never by what follows. */
 
-/** A line longer than this is judged by its beginning, before its end is known; it is text, an item or a quote. */
+/** A longer line is classified before its end arrives. It is text, an item or a quote. */
 export const LONG_LINE = 1_000;
 
 export interface Fence {
-  /** How far it is indented: as much is taken from each of its lines. */
+  /** Indentation, which is removed from each line of the fence. */
   indent: number;
   mark: string;
   language: string;
@@ -33,7 +33,7 @@ export function parseFenceStart(line: string): Fence | null {
   return { indent: space.length, mark, language: info.trim().split(/\s/, 1)[0] ?? "" };
 }
 
-/** Return the fence that a line of a list opens, however deep it is, also right after the item's mark. */
+/** Return the fence that a list line opens, at any depth, also right after the item's marker. */
 export function parseFenceStartInItem(line: string): Fence | null {
   const content = line.replace(/^[ \t]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)?/, "");
   const fence = parseFenceStart(content);
@@ -45,24 +45,24 @@ export function isFenceEnd(line: string, fence: Fence): boolean {
   return mark.startsWith(fence.mark) && space.length <= fence.indent + 3 && info.trim() === "";
 }
 
-/** Return what tells one list from another: its bullet, or what stands after its numbers. */
+/** Return what distinguishes one list from another: its bullet, or the delimiter after its numbers. */
 export function itemMark(line: string): string | null {
   return isRule(line) ? null : (ITEM.exec(line)?.[1]?.at(-1) ?? null);
 }
 
-/** Tell whether a row of dashes under this line makes a table of the two. */
+/** Return whether a row of dashes below this line makes a table of the two. */
 export function isTableStart(above: string, line: string): boolean {
   return line.includes("|") && above.includes("|") && DELIMITERS.test(line);
 }
 
-/** Return what ends the display formula that a line opens and does not end. */
+/** Return the end marker of a display formula that a line opens and does not close. */
 export function openFormulaCloser(line: string): string | null {
   const start = line.trim();
   const closer = start.startsWith("$$") ? "$$" : start.startsWith("\\[") ? "\\]" : null;
   return closer !== null && !start.includes(closer, 2) ? closer : null;
 }
 
-/** Tell whether a line begins something new even where the line above is a paragraph that could go on. */
+/** Return whether a line starts a new block even after a paragraph that could continue. */
 export function interruptsParagraph(line: string): boolean {
   return (
     isHeading(line) ||
@@ -75,7 +75,7 @@ export function interruptsParagraph(line: string): boolean {
   );
 }
 
-/** Tell whether a line nests deeper than anybody writes: reading it would cost more than it is worth. */
+/** Return whether a line is nested too deeply to be worth parsing. */
 export function isTooDeep(line: string): boolean {
   const markers = MARKERS.exec(line)?.[0] ?? "";
   return markers.length >= MAX_DEPTH && markers.replace(/[ \t\d]/g, "").length >= MAX_DEPTH;

@@ -1,16 +1,16 @@
-/** Which addresses an answer may link to, and what a reader is told about where a link leads. */
+/** URLs that an answer may link to, and the displayed target of a link. */
 
 import { unescapeHtml } from "./escape.ts";
 
 interface LinkTarget {
   href: string;
-  /** Where it leads, in few words: a host, or the address of a mail. */
+  /** Short target: a host or a mail address. */
   destination: string;
 }
 
 const ALLOWED_SCHEMES = new Set(["http:", "https:", "mailto:"]);
 
-/** Return where an address leads, or null where it is nothing that an answer may link to. */
+/** Return the target of a URL, or null if an answer may not link to it. */
 export function parseLinkTarget(address: string): LinkTarget | null {
   const url = parseUrl(unescapeHtml(address).trim());
   if (url === null || !ALLOWED_SCHEMES.has(url.protocol)) return null;
@@ -19,7 +19,7 @@ export function parseLinkTarget(address: string): LinkTarget | null {
   return { href: url.href, destination: url.host };
 }
 
-/** Browsers of a few years ago have no URL.parse. */
+/** Older browsers have no URL.parse. */
 function parseUrl(address: string): URL | null {
   try {
     return new URL(address);
@@ -28,7 +28,7 @@ function parseUrl(address: string): URL | null {
   }
 }
 
-/** Tell whether the text of a link already begins with the place where it leads. */
+/** Return whether the link text already starts with its target. */
 export function showsDestination(text: string, { destination: place }: LinkTarget): boolean {
   const shown = text
     .trim()

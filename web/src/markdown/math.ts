@@ -1,8 +1,8 @@
 /**
- * Formulas, drawn by KaTeX, which is loaded with the first one; until then the source is shown.
+ * Formulas, rendered by KaTeX, which is loaded with the first one. Until then the source is shown.
  *
- * KaTeX places its parts by style attributes, which the content policy forbids in HTML. So they travel under another name
- * through the sanitiser, and are set one by one as the few properties that KaTeX needs.
+ * KaTeX positions its parts by style attributes, which the content security policy forbids in HTML. They pass the
+ * sanitiser under another name, and are then set one by one as the few properties that KaTeX needs.
  */
 
 import { sanitizeFormula } from "./sanitize.ts";
@@ -16,7 +16,7 @@ const KATEX_OPTIONS = {
   maxExpand: 200,
   maxSize: 20,
 } as const;
-/** Lengths in em and colours: all that KaTeX places and paints with. */
+/** Allowed style values: lengths in em and colours. */
 const LENGTH_PROPERTY =
   /^(?:(?:min-|max-)?(?:height|width)|vertical-align|top|left|(?:margin|padding)-(?:left|right|top|bottom)|border-(?:bottom|top|right|left)?-?width)$/;
 const LENGTH_VALUE = /^(?:-?\d+(?:\.\d+)?(?:em|%)|calc\(100% [+-] \d+(?:\.\d+)?em\)|0)$/;
@@ -27,10 +27,10 @@ const MAX_CACHED_FORMULAS = 500;
 
 let katex: Katex | null = null;
 let katexImport: Promise<void> | null = null;
-/** What formulas became, since the open end of an answer is drawn again and again; null is one that cannot be read. */
+/** Cache of rendered formulas, because the open end is rendered repeatedly; null for an invalid formula. */
 const formulaCache = new Map<string, DocumentFragment | null>();
 
-/** Draw the formulas in an element; tell whether KaTeX has to be loaded for it. */
+/** Render the formulas in an element. Returns whether KaTeX must be loaded first. */
 export function renderFormulas(element: Element): boolean {
   const formulas = element.querySelectorAll<HTMLElement>("[data-formula]:not(.drawn)");
   if (formulas.length > 0 && katex === null) return true;
@@ -67,10 +67,10 @@ function renderToFragment(source: string, displayMode: boolean): DocumentFragmen
   if (katex === null || source.length > MAX_KATEX_LENGTH) return null;
   try {
     const html = katex.renderToString(source, { ...KATEX_OPTIONS, displayMode });
-    // No text of a formula has a quotation mark in it that is not escaped, so these are attributes.
+    // All quotation marks in a formula's text are escaped, so these are attributes.
     return applyStyles(sanitizeFormula(html.replaceAll(' style="', ' data-style="')));
   } catch {
-    return null; // what is no TeX is shown as it was written
+    return null; // invalid TeX is shown as source
   }
 }
 

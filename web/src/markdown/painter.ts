@@ -1,17 +1,17 @@
 /**
- * When which text is painted: all together within 6 ms of a frame, each in its turn, and at most once every 66 ms. One
- * of which the end is not seen grows once a second, within 2 ms; one that is off screen waits for the others, and while
- * it still grows it waits until it is seen. What does not fit goes on in the next frame. Whoever types comes first.
+ * Schedules rendering: all texts share 6 ms of a frame, in turn, each at most once every 66 ms. A text whose end is
+ * not visible renders once a second, within 2 ms. One off screen comes after the others, and while it
+ * grows it waits until it is visible. Remaining work continues in the next frame. Typing has priority.
  */
 
 export interface Clock {
   now(): number;
   requestFrame(then: () => void): void;
-  /** Tell whether a key was pressed since this was asked last. */
+  /** Return whether a key was pressed since the last call. */
   hasKeyPress(): boolean;
 }
 
-/** Paint until time is up, and at least a step; tell whether all is painted. */
+/** Render until the time is up, at least one step. Returns whether everything is rendered. */
 type PaintStep = (isTimeUp: () => boolean) => boolean;
 
 export const MIN_INTERVAL_MS = 66;
@@ -33,20 +33,20 @@ export class Painter {
     this.paint = paint;
   }
 
-  /** Ask to be painted; the final state is painted even where nobody looks. */
+  /** Request rendering. The final state is rendered even off screen. */
   requestPaint(final: boolean): void {
     this.isRequested = true;
     this.isFinal = final;
     this.#scheduler.scheduleFrame();
   }
 
-  /** Tell whether anything of it is seen. */
+  /** Set whether any part of it is visible. */
   setVisible(seen: boolean): void {
     this.isVisible = seen;
     this.#scheduler.scheduleFrame();
   }
 
-  /** Tell whether its end is seen, where it grows. */
+  /** Set whether its end is visible, where it grows. */
   setEndVisible(seen: boolean): void {
     this.isEndVisible = seen;
   }
@@ -76,7 +76,7 @@ export class Painter {
 
 export class PaintScheduler {
   readonly #clock: Clock;
-  /** In the order of their turns: who was painted goes to the end. */
+  /** In order of their turns: a rendered text moves to the end. */
   #painters: Painter[] = [];
   #isFrameRequested = false;
   #hasYielded = false;
@@ -103,7 +103,7 @@ export class PaintScheduler {
 
   #runFrame(): void {
     this.#isFrameRequested = false;
-    // A key that is held down must not keep the answers from growing.
+    // A key that is held down must not block rendering.
     this.#hasYielded = this.#clock.hasKeyPress() && !this.#hasYielded;
     try {
       if (!this.#hasYielded) this.#paintDue(this.#clock.now());

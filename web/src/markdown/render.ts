@@ -1,4 +1,4 @@
-/** Tokens as HTML. Every text goes through an escape; tags and attributes are only those written here. */
+/** Renders tokens as HTML. All text is escaped; tags and attributes are only those written here. */
 
 import type { Token, Tokens } from "marked";
 import { escapeHtml, escapeProse } from "./escape.ts";
@@ -6,16 +6,16 @@ import { lexSegment, type FormulaToken } from "./lexer.ts";
 import { parseLinkTarget, showsDestination } from "./links.ts";
 
 const LINK_ATTRIBUTES = 'target="_blank" rel="noopener noreferrer nofollow"';
-/** An answer stands below the headings of the page and of its card. */
+/** Headings of an answer are below those of the page and the card. */
 const HEADING_OFFSET = 2;
 
-/** Return a segment of markdown as HTML. */
+/** Return a Markdown segment as HTML. */
 export function renderMarkdown(text: string): string {
   const tokens = lexSegment(text);
   return tokens === null ? `<p class="plain">${escapeHtml(text)}</p>` : renderBlocks(tokens);
 }
 
-/** Return code as HTML; its language is a word of the model's. */
+/** Return code as HTML. The language comes from the model. */
 export function renderCode(text: string, language: string): string {
   return (
     `<figure class="code"><figcaption>${escapeHtml(language || "text")}</figcaption>` +
@@ -120,7 +120,7 @@ function renderLink({ href, text, tokens }: Tokens.Link): string {
   return `<a href="${escapeHtml(to.href)}" ${LINK_ATTRIBUTES}>${renderInline(tokens)}</a>${place}`;
 }
 
-/** An image is not loaded: it is a link that says what it shows and where it lies. */
+/** Images are not loaded. They become links with their description and host. */
 function renderImage({ href, text }: Tokens.Image): string {
   const to = parseLinkTarget(href);
   const shown = escapeProse(text.trim() || "Image");

@@ -1,8 +1,8 @@
-/** The second belt: whatever gets into the page as HTML passes a strict list of tags and attributes. */
+/** Second line of defence: all HTML passes a strict allow-list of tags and attributes. */
 
 import DOMPurify, { type Config } from "dompurify";
 
-/** What a block of markdown is made of. */
+/** Tags and attributes of Markdown blocks. */
 const BLOCK_TAGS =
   "a blockquote br code del div em figcaption figure h3 h4 h5 h6 hr li ol p pre span strong sup table tbody td th thead tr ul".split(
     " ",
@@ -11,7 +11,7 @@ const BLOCK_ATTRIBUTES =
   "aria-label class data-formula data-language data-note data-noted href rel role start tabindex target".split(
     " ",
   );
-/** What KaTeX writes. Its note of the source is left out: it would be read aloud as well. */
+/** Tags and attributes of KaTeX. Its source annotation is left out, because screen readers would read it too. */
 const MATH_TAGS =
   "span svg path math semantics mrow mi mo mn ms mtext mspace msub msup msubsup mfrac msqrt mroot munder mover munderover mmultiscripts mtable mtr mtd mstyle mpadded mphantom menclose merror".split(
     " ",
@@ -26,7 +26,7 @@ const COMMON_CONFIG: Config = {
   ALLOW_DATA_ATTR: false,
   ALLOW_ARIA_ATTR: false,
   ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|#)/i,
-  // The rule for addresses is for addresses only.
+  // The URL rule applies to URL attributes only.
   ADD_URI_SAFE_ATTR: [...BLOCK_ATTRIBUTES, ...MATH_ATTRIBUTES].filter((name) => name !== "href"),
 };
 const BLOCK_CONFIG: Config = { ...COMMON_CONFIG, ALLOWED_TAGS: BLOCK_TAGS, ALLOWED_ATTR: BLOCK_ATTRIBUTES };
@@ -39,15 +39,15 @@ const FORMULA_CONFIG: Config = {
 };
 
 export const sanitizeBlock = createSanitizer(BLOCK_CONFIG);
-/** Lets pass what the highlighter writes: spans with classes. */
+/** Allows the highlighter's output: spans with classes. */
 export const sanitizeCode = createSanitizer(CODE_CONFIG);
 export const sanitizeFormula = createSanitizer(FORMULA_CONFIG);
 
-/** One for each list, since to read a list costs as much as a block. */
+/** One instance per list, because reading a list costs as much as a block. */
 function createSanitizer(config: Config): (html: string) => DocumentFragment {
   const purify = DOMPurify(window);
   purify.setConfig(config);
-  // A link that opens elsewhere must not learn where it was opened; DOMPurify drops targets unless told so.
+  // A link that opens elsewhere must not send a referrer. DOMPurify drops targets unless configured.
   purify.addHook("afterSanitizeAttributes", (node) => {
     if (node.nodeName === "A" && node.getAttribute("href")?.startsWith("#") === false) {
       node.setAttribute("target", "_blank");

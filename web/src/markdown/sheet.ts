@@ -1,6 +1,6 @@
 /**
- * A growing document in the page: settled blocks are put there once and left alone, only the open end is replaced. They
- * lie on leaves, since the browser watches each of what it may pass over, and there are many blocks.
+ * DOM of a growing document. Settled blocks are inserted once; only the open end is replaced. Blocks are grouped in
+ * leaves, because the browser tracks each element with `content-visibility`, and there are many blocks.
  */
 
 import { addCopyButtons } from "./copy-buttons.ts";
@@ -15,10 +15,10 @@ const BLOCKS_PER_CHUNK = 16;
 export class DocumentRenderer {
   readonly #root: HTMLElement;
   #settledCount = 0;
-  /** The leaf that is written on, and when the formulas on it are drawn. */
+  /** The current leaf, and the pending rendering of its formulas. */
   #chunk: HTMLElement | null = null;
   #pendingFormulas: Promise<void>[] = [];
-  /** The element of the block that may still change, and what it shows. */
+  /** The element of the open block, and its content. */
   #openBlock: HTMLElement | null = null;
   #openHtml = "";
   #codePieces: HTMLElement[] = [];
@@ -34,7 +34,7 @@ export class DocumentRenderer {
     this.#resetOpenBlock();
   }
 
-  /** Put there what has settled, and leave the open end for later. */
+  /** Insert settled blocks. The open end is rendered later. */
   renderSettled(document: GrowingDocument): void {
     for (const html of document.settledBlocks.slice(this.#settledCount)) this.#renderSettledBlock(html);
   }
@@ -59,7 +59,7 @@ export class DocumentRenderer {
     if (this.#chunk?.childElementCount === BLOCKS_PER_CHUNK) this.#finishChunk(this.#chunk);
   }
 
-  /** The HTML of the open end is safe by the way it is made; it is sanitised when it settles. */
+  /** The HTML of the open end is escaped by construction. It is sanitised when it settles. */
   #paintHtml(html: string): void {
     if (html === this.#openHtml) return;
     const element = this.#ensureOpenBlock();
@@ -69,7 +69,7 @@ export class DocumentRenderer {
     void renderBlockFormulas(element);
   }
 
-  /** An open fence only gets longer: its last piece is written anew, the others stay. */
+  /** An open fence only grows: its last piece is replaced, the others stay. */
   #paintCode({ language, pieces }: Tail & { kind: "code" }): void {
     const element = this.#ensureOpenBlock();
     const code = element.querySelector<HTMLElement>("code.open") ?? createCodeBlock(element, language);
@@ -82,7 +82,7 @@ export class DocumentRenderer {
     }
   }
 
-  /** A full leaf keeps its size from now on. */
+  /** A full leaf no longer changes its size. */
   #finishChunk(leaf: HTMLElement): void {
     void Promise.all(this.#pendingFormulas).then(() => deferRenderingWhenMeasured(leaf));
     this.#startChunk();

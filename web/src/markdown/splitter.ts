@@ -1,9 +1,9 @@
 /**
- * Cuts growing markdown into segments that can be read one by one.
+ * Splits growing Markdown into segments that can be parsed one by one.
  *
- * Where a segment ends follows from the text up to there and from nothing else, neither from how the text arrived nor
- * from what comes later. So any cut of a text gives the same segments, and what has ended is never looked at again.
- * A segment that stays open is limited in length, except for a fence, whose lines need no reading.
+ * The end of a segment depends only on the text up to there, neither on how the text arrived nor on later text. So
+ * any chunking gives the same segments, and a finished segment is never parsed again.
+ * An open segment has a maximum length, except for a fence, whose lines need no parsing.
  */
 
 import { findCutPosition } from "./truncate.ts";
@@ -38,10 +38,10 @@ type OpenBlock =
   | OpenList
   | OpenFence;
 
-/** What becomes of a line: it belongs to what is open, or is also its last, or belongs to nothing. */
+/** Role of a line: part of the open block, its last line, or part of no block. */
 type LineResult = "kept" | "last" | "dropped";
 
-/** How long a segment may grow: past the first it ends at the next good place, past the second wherever it is. */
+/** Length limits of a segment: past the first, it ends at the next good place; past the second, anywhere. */
 const LENGTH_LIMITS = {
   text: [2_000, 4_000],
   formula: [2_000, 4_000],
@@ -49,28 +49,28 @@ const LENGTH_LIMITS = {
   list: [4_000, 8_000],
   table: [4_000, 8_000],
 } as const;
-/** An open fence is handed out in pieces of about this length. */
+/** An open fence is emitted in pieces of about this length. */
 const FENCE_PIECE_LENGTH = 4_000;
 
 export class MarkdownSplitter {
-  /** What is open and what is not judged yet; everything before is forgotten. */
+  /** The open segment and the unclassified text. Everything before is dropped. */
   #text = "";
-  /** Up to where lines are judged. */
+  /** Position up to which lines are classified. */
   #position = 0;
   #isInLongLine = false;
   #openBlock: OpenBlock = { kind: "none" };
-  /** What is put before the open segment so that it can be read by itself: the head of a table that goes on. */
+  /** Prefix that makes the open segment parseable by itself: the head of a continued table. */
   #tableHead = "";
   #endedSegments: Segment[] = [];
 
-  /** Take in more text and return the segments that ended. */
+  /** Append text and return the segments that ended. */
   feed(text: string): Segment[] {
     this.#text += text;
     while (this.#readLine()) this.#enforceLimit();
     return this.#endedSegments.splice(0);
   }
 
-  /** Take what is there as the whole, and return the segments that were still open. */
+  /** End the text and return the remaining segments. */
   end(): Segment[] {
     while (this.#position < this.#text.length) {
       this.#takeLine(this.#text.slice(this.#position), this.#text.length);
@@ -81,13 +81,13 @@ export class MarkdownSplitter {
     return this.#endedSegments.splice(0);
   }
 
-  /** The segment that may still change, as far as it is there. */
+  /** The open segment so far. */
   get openSegment(): Segment | null {
     if (this.#openBlock.kind === "fence") return this.#fenceSegment(this.#openBlock, this.#text);
     return isBlank(this.#text) ? null : { kind: "markdown", text: this.#tableHead + this.#text };
   }
 
-  /** Judge one more line, or go on in a long one; tell whether there was enough for that. */
+  /** Classify one more line, or continue in a long one. Returns whether there was enough text. */
   #readLine(): boolean {
     const ahead = this.#text.slice(this.#position, this.#position + FENCE_PIECE_LENGTH);
     const end = ahead.indexOf("\n");
@@ -106,7 +106,7 @@ export class MarkdownSplitter {
   }
 
   #takeLine(line: string, next: number, long = false): void {
-    // A line may end what is open before it: then everything moves to the front.
+    // The line may end the open block before it; then positions shift to the front.
     const length = next - this.#position;
     const verdict = this.#classifyLine(line);
     this.#position += length;
@@ -115,7 +115,7 @@ export class MarkdownSplitter {
     if (verdict === "dropped") this.#dropBefore(this.#position);
   }
 
-  /** Keep what is open within its limits: hand out a piece of a fence, or cut and begin anew after the cut. */
+  /** Enforce the length limits: emit a piece of a fence, or cut the block and continue after the cut. */
   #enforceLimit(): void {
     const open = this.#openBlock;
     if (open.kind === "fence" && this.#position >= FENCE_PIECE_LENGTH) {
@@ -135,7 +135,7 @@ export class MarkdownSplitter {
     this.#position -= end;
   }
 
-  /** End what is open at this place. */
+  /** End the open block at this position. */
   #closeSegment(end: number): void {
     const text = this.#text.slice(0, end);
     if (this.#openBlock.kind === "fence") this.#endedSegments.push(this.#fenceSegment(this.#openBlock, text));
@@ -149,7 +149,7 @@ export class MarkdownSplitter {
     return { kind: "fence", fence: open.fence, pieces: rest ? [...open.pieces, rest] : open.pieces };
   }
 
-  /** End what is open before this line, and open something else. */
+  /** End the open block before this line, and open another. */
   #startBlock(open: OpenBlock, verdict: LineResult = "kept", head = ""): LineResult {
     this.#closeSegment(this.#position);
     this.#openBlock = open;
@@ -226,7 +226,7 @@ export class MarkdownSplitter {
     return "kept";
   }
 
-  /** A long fence in an item goes on as a fence of its own. */
+  /** A long fence in a list item continues as a separate fence. */
   #continueItemFence(line: string, open: OpenList, fence: Fence): LineResult {
     open.blank = false;
     if (isFenceEnd(line, fence)) open.fence = null;

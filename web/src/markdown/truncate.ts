@@ -1,9 +1,9 @@
-/** Where to cut a segment that has grown too long. */
+/** Finds where to cut a segment that has grown too long. */
 
 const SENTENCE_END = /[.!?:;…。！？]["'”’)\]]*\s+/g;
 const WHITESPACE = /\s+/g;
 
-/** Find the best place between two lengths: after a line, or in a text after a sentence, outside of any marks. */
+/** Find the best place between two lengths: after a line, or after a sentence of text, outside any markup. */
 export function findCutPosition(text: string, soft: number, hard: number, byLines: boolean): number {
   const head = text.slice(0, hard);
   const line = head.lastIndexOf("\n") + 1;
@@ -15,7 +15,7 @@ export function findCutPosition(text: string, soft: number, hard: number, byLine
   );
 }
 
-/** Find the last match's end at which no code, emphasis, formula or bracket is open. */
+/** Find the end of the last match at which no code, emphasis, formula or bracket is open. */
 function lastUnnestedMatch(text: string, pattern: RegExp, from: number): number | null {
   const counts = { "`": 0, "*": 0, $: 0, "[": 0, "]": 0 };
   let counted = 0;
@@ -32,7 +32,7 @@ function lastUnnestedMatch(text: string, pattern: RegExp, from: number): number 
   return found;
 }
 
-/** Return the length of a text without half a character at its end. */
+/** Return the length of a text without a split surrogate pair at its end. */
 function wholeCharLength(text: string): number {
   const last = text.charCodeAt(text.length - 1);
   return last >= 0xd800 && last < 0xdc00 ? text.length - 1 : text.length;

@@ -1,9 +1,9 @@
-/** A text on its sheet: it is taken in a step at a time, so that a long one can be painted over several frames. */
+/** Writes a text to its sheet in steps, so that a long text can be rendered over several frames. */
 
 import { GrowingDocument } from "./document.ts";
 import { DocumentRenderer } from "./sheet.ts";
 
-/** How many characters are taken in before one looks at the clock. */
+/** Characters per step, before the time is checked. */
 const STEP_CHARS = 500;
 
 export class IncrementalRenderer {
@@ -15,7 +15,7 @@ export class IncrementalRenderer {
     this.#documentRenderer = new DocumentRenderer(root);
   }
 
-  /** Show a text, of which more may come while it is live, until time is up; tell whether all of it is shown. */
+  /** Render a text until the time is up. Returns whether all of it is rendered. */
   render(text: string, live: boolean, isTimeUp: () => boolean): boolean {
     do this.#advance(text);
     while (this.#position < text.length && !isTimeUp());

@@ -111,13 +111,9 @@ export function formatPrice({ cost, calls, unpriced }: Spending): string {
 
 /** Notes that explain the sums. */
 export function spendingNotes(total: Spending): readonly string[] {
-  const calls = total.unpriced === 1 ? "1 call" : `${total.unpriced} calls`;
+  const calls = total.unpriced === 1 ? "1 call has" : `${total.unpriced} calls have`;
   return [
-    ...(total.unpriced
-      ? [
-          `${calls} ${total.unpriced === 1 ? "has" : "have"} no known price and ${total.unpriced === 1 ? "is" : "are"} missing from the sums (marked +).`,
-        ]
-      : []),
+    ...(total.unpriced ? [`${calls} no known price; the sums (marked +) leave out the cost.`] : []),
     ...(total.estimated
       ? ["Some tokens were not counted by the provider; they are estimated from the length of the text."]
       : []),

@@ -18,7 +18,7 @@ export class IdempotentSend {
     this.#pending = this.#storage.read();
   }
 
-  /** Send a request. Without a response, the server may have accepted it, so the key is kept. */
+  /** Send a request. Keeps the key until the server accepts or rejects the request. */
   async send<T>(body: unknown, send: (key: string) => Promise<T>): Promise<T> {
     const written = JSON.stringify(body);
     const key = this.#pending?.body === written ? this.#pending.key : newIdempotencyKey();

@@ -66,7 +66,7 @@ class Router {
   }
 }
 
-/** Return the history state, or null. Each call returns a new object, so that two visits differ. */
+/** Return a copy of the history state: a new object for each visit, so that two visits differ. */
 function readHistoryState(): HistoryState {
   return { ...(history.state as HistoryState | null) };
 }

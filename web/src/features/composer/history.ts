@@ -8,7 +8,7 @@ export interface InputHistory {
 
 export const HISTORY_START: InputHistory = { stepsBack: 0, draft: "" };
 
-/** Step back (1) or forward (-1); null at the end. `said` is newest first. */
+/** Step back (1) or forward (-1); null at the end. `sentTexts` is newest first. */
 export function stepHistory(
   history: InputHistory,
   step: 1 | -1,

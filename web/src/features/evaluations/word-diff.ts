@@ -24,7 +24,7 @@ const samePart = (text: string): TextChange => ({ kind: "same", text });
 const addedPart = (text: string): TextChange => ({ kind: "added", text });
 const removedPart = (text: string): TextChange => ({ kind: "removed", text });
 
-/** Split into words and the whitespace between them, without losses. */
+/** Split into words, whitespace and punctuation, without losses. */
 function splitWords(text: string): readonly string[] {
   return text.match(/\s+|[\p{L}\p{N}_'’-]+|[^\s\p{L}\p{N}_'’-]/gu) ?? [];
 }

@@ -39,7 +39,7 @@ export class CardActions {
   });
   readonly shownTurn = $derived.by(() => this.regeneration ?? this.earlierVersion ?? this.#getTurn());
 
-  /** Notices and participant of the shown version. Other versions have their own runs. */
+  /** Notices about the shown version. Other versions have their own runs. */
   readonly notices = $derived.by<readonly Notice[]>(() => {
     const { regeneration: renewal, shownTurn: shown } = this;
     if (!renewal) return shown.version > 1 ? [] : turnNotices(this.#getRun(), this.#getTurn());

@@ -12,7 +12,7 @@ export function axisTicks(greatest: number, maxTicks = 4, minStep = 0): readonly
   return Array.from({ length: count + 1 }, (_, place) => Number((place * step).toPrecision(12)));
 }
 
-/** Show every n-th of `count` labels, so that labels of this width fit. */
+/** Return n such that every n-th of `count` labels of this width fits. */
 export function labelStride(count: number, room: number, width: number): number {
   return Math.max(1, Math.ceil((count * width) / Math.max(room, width)));
 }

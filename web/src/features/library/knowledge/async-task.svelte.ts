@@ -6,7 +6,7 @@ export class AsyncTask {
   errorMessage = $state("");
   #abort: AbortController | null = null;
 
-  /** Run the task unless it is running. On failure, sets the error message and returns undefined. */
+  /** Run the task unless it is running. On failure, sets the error message and returns null. */
   async run<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T | null> {
     if (this.isBusy) return null;
     const abort = (this.#abort = new AbortController());
