@@ -22,11 +22,8 @@ from queue import Queue
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
-SKIPPED_PARTS = (
-    "testing",
-    "migrations",
-    "static",
-)  # test doubles; a schema that a test compares with its tables
+# Test doubles, and tables and migrations, which a test compares with each other.
+SKIPPED_PARTS = ("testing", "migrations", "schema", "static")
 SAMPLES = "sample_"  # texts for demonstrations
 TIMEOUT_SECONDS = 120  # of one test file: a mutant that loops for ever is killed by this
 MIN_PERCENT = 85

@@ -137,8 +137,8 @@ async def _open_persona_editor(page: Page) -> None:
 
 
 async def _open_persona_suggestions(page: Page) -> None:
-    await page.get_by_role("button", name="Find perspectives").click()
-    wizard = page.get_by_role("dialog", name="Find perspectives")
+    await page.get_by_role("button", name="Suggest personas").click()
+    wizard = page.get_by_role("dialog", name="Suggest personas")
     await wizard.get_by_label("Your situation").fill("I may move abroad for work.")
     model = wizard.get_by_role("combobox", name="Model")
     await expect(model).not_to_have_value("")  # the page proposes one: it would come into what is typed

@@ -14,16 +14,16 @@ async def test_persona_suggestions_are_proposed_for_a_situation_and_saved_as_per
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("status of 400")  # a model that does not exist, below
-    wizard = page.get_by_role("dialog", name="Find perspectives")
+    wizard = page.get_by_role("dialog", name="Suggest personas")
     await page.goto(server.url)
     await page.get_by_label("Your question").fill("Shall I move abroad for work?")
-    await page.get_by_role("button", name="Find perspectives").click()
+    await page.get_by_role("button", name="Suggest personas").click()
     await expect(wizard.get_by_label("Your situation")).to_have_value("Shall I move abroad for work?")
     await page.keyboard.press("Escape")
     await expect(wizard).to_have_count(0)
 
     await page.goto(f"{server.url}/personas")
-    await page.get_by_role("button", name="Find perspectives").click()
+    await page.get_by_role("button", name="Suggest personas").click()
     await wizard.get_by_label("Your situation").fill("I may move abroad for work.")
     model = wizard.get_by_role("combobox", name="Model")
     await expect(model).not_to_have_value("")  # the page proposes one: it would come into what is typed
@@ -51,7 +51,7 @@ async def test_persona_suggestions_are_proposed_for_a_situation_and_saved_as_per
     await expect(penelope.get_by_role("button", name="Add")).to_be_visible()
     assert "Penelope" not in (await server.get("/api/personas")).text
     await wizard.get_by_role("button", name="Done").click()
-    await expect(page.get_by_role("button", name="Find perspectives")).to_be_focused()
+    await expect(page.get_by_role("button", name="Suggest personas")).to_be_focused()
 
 
 async def test_persona_suggestion_reports_when_all_participant_slots_are_taken(server: MootServer, page: Page) -> None:
@@ -64,8 +64,8 @@ async def test_persona_suggestion_reports_when_all_participant_slots_are_taken(s
     )
     await page.goto(server.url)
     await expect(page.get_by_role("button", name="Edit Alpha")).to_be_visible()
-    await page.get_by_role("button", name="Find perspectives").click()
-    wizard = page.get_by_role("dialog", name="Find perspectives")
+    await page.get_by_role("button", name="Suggest personas").click()
+    wizard = page.get_by_role("dialog", name="Suggest personas")
     model = wizard.get_by_role("combobox", name="Model")
     await expect(model).not_to_have_value("")
     await model.fill("scripted/clerk")

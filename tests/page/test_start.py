@@ -408,7 +408,7 @@ async def test_new_discussion_fits_dark_phone(server: MootServer, page: Page) ->
     await page.set_viewport_size({"width": 390, "height": 844})
     await page.goto(server.url)
     await page.get_by_role("button", name="Ask my advisors").click()
-    await expect(page.get_by_role("button", name="Find perspectives")).to_be_visible()
+    await expect(page.get_by_role("button", name="Suggest personas")).to_be_visible()
     await page.get_by_role("button", name="Teach me").click()
     await page.locator("summary").filter(has_text="Rules").click()
     await expect(page.get_by_label("Turns before you speak again")).to_have_value("10")

@@ -31,7 +31,7 @@ const PURPOSE_LABELS: Readonly<Record<string, string>> = {
   director: "Directing lessons",
   assertion: "Judging answers",
   improvement: "Improving answers",
-  perspective: "Finding perspectives",
+  perspective: "Suggesting personas",
   recap: "Reference summaries",
   memory: "Channel memory",
 };
