@@ -316,14 +316,18 @@ async def test_stale_list_response_does_not_overwrite_newer_title(server: MootSe
     await page.goto(server.url)
     await expect(discussion_list(page).get_by_role("link", name="Before")).to_be_visible()
 
+    answered = asyncio.Event()
+
     async def answer_stale(route: Route) -> None:
         snapshot = await (await route.fetch()).json()
         await rename_discussion(server, id, "After")
         await expect(discussion_list(page).get_by_role("link", name="After")).to_be_visible()
         await route.fulfill(json=snapshot)
+        answered.set()
 
     await page.route("**/api/discussions?q=*", answer_stale, times=1)
     await discussion_list(page).get_by_label("Search discussions").fill("Before")
+    await asyncio.wait_for(answered.wait(), 60)
     await expect(discussion_list(page).get_by_role("heading", name="Results")).to_be_visible()
     await expect(discussion_list(page).get_by_role("link", name="After")).to_be_visible()
 
