@@ -8,6 +8,7 @@ from msgspec.structs import asdict, replace
 
 from moot.prompts.library import builtin_personas, persona_prompt
 from moot.services.participants import ParticipantInput
+from moot.services.validation_messages import explain_validation_error
 from moot.types.billing import MaxCostUsd
 from moot.types.errors import NotFound, UsageError
 from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions, ModeName, Rounds
@@ -122,8 +123,6 @@ def _participant_fields(one: str | ParticipantSpec) -> object:
 
 
 def _validation_message(error: str) -> str:
-    from moot.services.validation_messages import explain_validation_error
-
     message, _, path = error.rpartition(" - at `$.")
     field = path.rstrip("`")
     return f"{field}: {explain_validation_error(message, AskOptions, field)}"
