@@ -29,3 +29,13 @@ def test_component_does_not_exceed_max_lines(component: str) -> None:
 @pytest.mark.parametrize("source", SOURCES)
 def test_source_uses_no_any_and_no_ts_suppression(source: str) -> None:
     assert not UNTYPED.findall((WEB_FOLDER / source).read_text("utf-8"))
+
+
+IDENTIFIER_AS_TEXT = re.compile(r">\s*[A-Z][a-z]+[A-Z]\w*\s*</")
+PRODUCT_NAMES = {"OpenAI", "OpenRouter"}
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_component_shows_no_identifier_as_text(component: str) -> None:
+    shown = IDENTIFIER_AS_TEXT.findall((WEB_FOLDER / component).read_text("utf-8"))
+    assert [text for text in shown if text.strip("></ \n") not in PRODUCT_NAMES] == []
