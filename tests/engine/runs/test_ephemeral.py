@@ -25,6 +25,7 @@ from moot.types.events import Event, RunEnded, TextDelta, TurnEnded
 from moot.types.participants import make_participants
 from moot.types.requests import File, assistant_message, user_message
 from moot.types.run_plan import RunPlan
+from moot.types.streams import HEARTBEAT
 from tests.support.table_harness import MODEL_CALLER, RecordingProvider
 
 
@@ -57,8 +58,8 @@ async def test_memory_stream_sends_heartbeat_to_waiting_reader(
 ) -> None:
     monkeypatch.setattr(module, "POLL_SECONDS", 0.001)
     async with aclosing(memory_stream.receive_batches()) as reading:
-        assert await anext(reading) == []
-        assert await anext(reading) == []
+        assert await anext(reading) is HEARTBEAT
+        assert await anext(reading) is HEARTBEAT
         await memory_stream.send_batch([1])
         assert [1] in [await anext(reading), await anext(reading)], "and misses nothing"
 

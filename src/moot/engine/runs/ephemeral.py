@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from functools import partial
 from typing import Generic, Protocol, TypeVar
@@ -21,6 +21,7 @@ from moot.types.discussions import Message
 from moot.types.events import Event
 from moot.types.requests import File, ModelMessage
 from moot.types.run_plan import RunPlan
+from moot.types.streams import HEARTBEAT, BatchStream, Heartbeat
 
 MAX_QUEUED_BATCHES = 256  # then the run blocks until the client reads
 POLL_SECONDS = 1.0  # interval of heartbeats while the queue is empty
@@ -48,8 +49,7 @@ class MemoryStream(Generic[T]):
         """End the stream even if `send_end` was never called, for example after a cancellation."""
         self._closed = True
 
-    async def receive_batches(self) -> AsyncGenerator[list[T], None]:
-        """Yield batches until the end; an empty list is a heartbeat."""
+    async def receive_batches(self) -> BatchStream[T]:
         try:
             while (batch := await self._next_batch()) is not None:
                 yield batch
@@ -60,12 +60,12 @@ class MemoryStream(Generic[T]):
         if not self._reader_gone.is_set():
             await self._queue.put(batch)
 
-    async def _next_batch(self) -> list[T] | None:
+    async def _next_batch(self) -> list[T] | Heartbeat | None:
         try:
             async with asyncio.timeout(POLL_SECONDS):
                 return await self._queue.get()
         except TimeoutError:
-            return None if self._closed else []
+            return None if self._closed else HEARTBEAT
 
     def _disconnect_reader(self) -> None:
         self._reader_gone.set()
@@ -117,8 +117,8 @@ class EphemeralRuns:
         ephemeral_run: EphemeralRun,
         budget_guard: BudgetGuard | None = None,
         stop: StopSignal | None = None,
-    ) -> AsyncGenerator[list[Event], None]:
-        """Yield events of a run; an empty list is a heartbeat.
+    ) -> BatchStream[Event]:
+        """Yield events of a run.
 
         An error of the run is raised after its last event. Closing the iterator stops the run; text until then is
         charged.
