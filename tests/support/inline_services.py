@@ -8,8 +8,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from moot.app.container import Services
+from moot.engine.runs.ephemeral import run_step_directly
 from moot.engine.runs.execution import RunDeps, RunExecution
-from moot.engine.runs.inline import run_step_directly
 from moot.engine.runs.references import ReferenceResolver
 from moot.engine.turns.model_caller import ModelCaller
 from moot.providers.provider import ChunkStream
