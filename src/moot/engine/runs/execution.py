@@ -207,8 +207,9 @@ class RunExecution:
         self, lease: RunLease, event_buffer: RunEventBuffer, earlier_events: Sequence[Event]
     ) -> StoredTranscript:
         messages = await self._load_messages(lease)
-        usage_reports = UsageReports(self._deps.database)
-        spent_usd = (await usage_reports.run_spending(self._run)).cost if earlier_events else 0.0
+        spent_usd = 0.0
+        if earlier_events:
+            spent_usd = (await UsageReports(self._deps.database).run_spending(self._run)).cost
         return StoredTranscript(event_buffer, lease, messages, earlier_events, self._load_events, spent_usd)
 
     async def _load_messages(self, lease: RunLease) -> Sequence[Message]:
