@@ -14,7 +14,7 @@ import aiohttp
 import msgspec
 from msgspec import Struct
 
-from moot.engine.runs.inline import RunLog
+from moot.engine.runs.ephemeral import RunLog
 from moot.providers.anthropic import AnthropicWireFormat
 from moot.providers.google import GoogleWireFormat
 from moot.providers.http_provider import HttpProvider

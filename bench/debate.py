@@ -21,8 +21,7 @@ from msgspec import Struct
 from bench.databases import Postgres, create_workspace, postgres
 from bench.debaters import QUESTION, debater_scripts, measure_bare_calls, scripted_seconds
 from bench.processes import moot_serve
-from moot.engine.runs import inline
-from moot.engine.runs.inline import RunLog
+from moot.engine.runs.ephemeral import EphemeralRun, RunLog
 from moot.engine.turns.model_caller import ModelCaller
 from moot.providers.keys import KeyRing
 from moot.providers.registry import ResolvedModel
@@ -77,8 +76,9 @@ async def debate_inline(scripts: ScriptsByLane) -> DebateTiming:
     provider, events = ScriptedProvider(Scripts(scripts)), list[Event]()
     plan = RunPlan(mode="debate", participants=make_participants(tuple(scripts)))
     chains = {who.id: [ResolvedModel(who.model, provider, who.model, KeyRing(()))] for who in plan.participants}
+    run = EphemeralRun(plan=plan, question=user_message(QUESTION), chains=chains)
     began = time.monotonic()
-    await inline.run_inline(plan, user_message(QUESTION), chains, RunLog(events.extend), ModelCaller(), StopSignal())
+    await run.execute(RunLog(events.extend), ModelCaller(), StopSignal())
     return debate_timing(events, time.monotonic() - began)
 
 

@@ -13,10 +13,11 @@ from msgspec import Struct
 from moot.app.startup import StartupApp
 from moot.server import sse
 from moot.server.auth import Revocations
-from moot.server.sse import HEARTBEAT, MAX_WRITE_BYTES, Frames, SseConnections, start_event_stream
+from moot.server.sse import HEARTBEAT_FRAME, MAX_WRITE_BYTES, SseConnections, start_event_stream
 from moot.store.accounts.accounts import Accounts
 from moot.types.accounts import Caller
 from moot.types.errors import Conflict, DatabaseUnavailable
+from moot.types.streams import HEARTBEAT, BatchStream, Heartbeat
 from tests.server.asgi_client import AsgiClient
 from tests.support.databases import open_migrated_database
 
@@ -36,7 +37,7 @@ def connections(accounts: Accounts) -> SseConnections:
 
 def open_stream(
     connections: SseConnections,
-    frames: Frames,
+    frames: BatchStream[bytes],
     client: AsgiClient,
     caller: Caller = LOCAL,
     opening_frame: bytes = b"",
@@ -46,12 +47,12 @@ def open_stream(
     return asyncio.create_task(respond({"type": "http"}, client.receive, client.send))
 
 
-async def frames(*batches: list[bytes]) -> Frames:
+async def frames(*batches: list[bytes] | Heartbeat) -> BatchStream[bytes]:
     for batch in batches:
         yield batch
 
 
-async def endless(on_close: Callable[[], object] = bool) -> Frames:
+async def endless(on_close: Callable[[], object] = bool) -> BatchStream[bytes]:
     """Say one thing, then wait for ever; tell when nobody listens any more."""
     try:
         yield [b"first\n\n"]
@@ -64,9 +65,9 @@ async def test_stream_sends_frames_in_batches_and_ends(
     connections: SseConnections,
 ) -> None:
     visitor = AsgiClient()
-    await open_stream(connections, frames([b"1\n\n", b"2\n\n"], [], [b"3\n\n"]), visitor)
+    await open_stream(connections, frames([b"1\n\n", b"2\n\n"], HEARTBEAT, [b"3\n\n"]), visitor)
     assert visitor.status == 200
-    assert visitor.received_bodies == [HEARTBEAT, b"1\n\n2\n\n", b"3\n\n"]
+    assert visitor.received_bodies == [HEARTBEAT_FRAME, b"1\n\n2\n\n", b"3\n\n"]
     assert visitor.response_finished
     assert len(connections) == 0
 
@@ -80,8 +81,8 @@ async def test_stream_starts_with_opening_frame(connections: SseConnections) -> 
 async def test_idle_stream_sends_heartbeat(connections: SseConnections, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.0)
     visitor = AsgiClient()
-    await open_stream(connections, frames([], [b"1\n\n"], []), visitor)
-    assert visitor.received_bodies == [HEARTBEAT, HEARTBEAT, b"1\n\n", HEARTBEAT]
+    await open_stream(connections, frames(HEARTBEAT, [b"1\n\n"], HEARTBEAT), visitor)
+    assert visitor.received_bodies == [HEARTBEAT_FRAME, HEARTBEAT_FRAME, b"1\n\n", HEARTBEAT_FRAME]
 
 
 async def test_large_batch_is_split_into_writes(connections: SseConnections) -> None:
@@ -149,7 +150,7 @@ async def test_stream_ends_when_credential_is_revoked(accounts: Accounts) -> Non
     assert visitor.response_finished
 
 
-async def failing_frames(error: Exception) -> Frames:
+async def failing_frames(error: Exception) -> BatchStream[bytes]:
     yield [b"first\n\n"]
     raise error
 
@@ -202,7 +203,7 @@ class FakeClock:
 LARGE_BATCH = [b"data: " + b"x" * 10_000 + b"\n\n"] * 100
 
 
-async def endless_batches() -> Frames:
+async def endless_batches() -> BatchStream[bytes]:
     while True:
         yield LARGE_BATCH
 
@@ -308,7 +309,7 @@ async def test_event_stream_raises_early_error_before_response() -> None:
         await start_event_stream(refused())
 
 
-async def test_event_stream_yields_empty_batch_while_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_event_stream_yields_heartbeat_while_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "IDLE_POLL_SECONDS", 0.001)
     goes_on = asyncio.Event()
 
@@ -319,10 +320,10 @@ async def test_event_stream_yields_empty_batch_while_idle(monkeypatch: pytest.Mo
 
     frames = await start_event_stream(slow())
     assert len(await anext(frames)) == 1
-    assert await anext(frames) == []
+    assert await anext(frames) is HEARTBEAT
     goes_on.set()
     async for came in frames:
-        if came:
+        if came is not HEARTBEAT:
             assert came == [b'data: {"type":"step","number":1}\n\n']
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -117,7 +117,7 @@ def event_names(events: list[ChatEvent]) -> list[str]:
     return [EVENT_NAMES[type(event)] for event in events]
 
 
-def joined_text(events: list[ChatEvent]) -> str:
+def joined_text(events: Iterable[ChatEvent]) -> str:
     return "".join(event.content for event in events if isinstance(event, TextEvent))
 
 

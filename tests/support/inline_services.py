@@ -8,8 +8,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from moot.app.container import Services
-from moot.engine.runs.executor import RunExecution, RunExecutor
-from moot.engine.runs.inline import run_step_directly
+from moot.engine.runs.ephemeral import run_step_directly
+from moot.engine.runs.execution import RunDeps, RunExecution
 from moot.engine.runs.references import ReferenceResolver
 from moot.engine.turns.model_caller import ModelCaller
 from moot.providers.provider import ChunkStream
@@ -56,14 +56,13 @@ class InlineServices:
         self.provider = provider
         chains, budgets = services.model_resolver.resolve_with_fallbacks, services.budgets
         recapping = ReferenceResolver(services.database, chains, FAST_MODEL_CALLER, budgets)
-        self.executor = RunExecutor(
-            services.database,
-            services.worker_id,
-            services.event_writer,
-            FAST_MODEL_CALLER,
-            chains,
-            run_step_directly,
-            recapping,
+        self.run_deps = RunDeps(
+            database=services.database,
+            worker=services.worker_id,
+            event_writer=services.event_writer,
+            model_caller=FAST_MODEL_CALLER,
+            resolve_model=chains,
+            reference_resolver=recapping,
         )
 
     async def create_discussion(
@@ -88,7 +87,7 @@ class InlineServices:
 
     async def execute_run(self, started_run: StartedRun, revision: int = 0) -> StartedRun:
         """Bring a run to its end, and return it as it is then."""
-        await self.executor.execute_run(started_run.run.id, revision, RunExecution(revision))
+        await RunExecution(self.run_deps, run_step_directly, started_run.run.id, revision).execute()
         return replace(started_run, run=await self.services.runs.get_run(ANNA, started_run.run.id))
 
     async def run_status(self, started_run: StartedRun) -> RunStatus | str:

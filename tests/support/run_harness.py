@@ -7,6 +7,7 @@ import msgspec
 
 from moot.engine.events.hub import EventHub
 from moot.engine.events.writer import EventWriter
+from moot.engine.runs.execution import RunDeps
 from moot.engine.runs.manager import RunManager
 from moot.engine.runs.references import ReferenceResolver
 from moot.providers.keys import KeyRing
@@ -38,15 +39,15 @@ class RunHarness:
         events = EventLog(database)
         self.event_writer = EventWriter(events, EventHub(events), lambda _: None)
         recapping = ReferenceResolver(database, self._resolve_model, MODEL_CALLER, Budgets(database))
-        self.run_manager = RunManager(
-            database,
-            WORKER,
-            self.event_writer,
-            MODEL_CALLER,
-            self._resolve_model,
-            self._record_end,
-            recapping,
+        run_deps = RunDeps(
+            database=database,
+            worker=WORKER,
+            event_writer=self.event_writer,
+            model_caller=MODEL_CALLER,
+            resolve_model=self._resolve_model,
+            reference_resolver=recapping,
         )
+        self.run_manager = RunManager(run_deps, self._record_end)
 
     async def _resolve_model(self, _tenant: str, model: str) -> Sequence[ResolvedModel]:
         if self.pending_errors:

@@ -5,7 +5,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from moot.engine.runs.inline import run_step_directly
+from moot.engine.runs.ephemeral import run_step_directly
 from moot.engine.runs.table import RunTable, S
 from moot.engine.tools.session import ToolSession
 from moot.engine.turns.context import RunContext

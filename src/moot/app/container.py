@@ -20,6 +20,7 @@ from moot.engine.events.hub import EventHub
 from moot.engine.events.writer import EventWriter
 from moot.engine.model_resolution import DefaultParticipants, ModelResolver
 from moot.engine.runs.ephemeral import EphemeralRuns
+from moot.engine.runs.execution import RunDeps
 from moot.engine.runs.manager import RunManager
 from moot.engine.runs.references import ReferenceResolver
 from moot.engine.tools.catalog import ToolCatalog
@@ -181,14 +182,18 @@ class Services:
         self.embedder = resolve_embedder(settings.embedding, registry) if settings.embedding else None
         self._build_tool_catalog(settings, environment or {}, encryptor)
         self.run_manager = RunManager(
-            database,
-            self.worker_id,
-            self.event_writer,
-            model_caller,
-            model_resolver.resolve_with_fallbacks,
+            RunDeps(
+                database=database,
+                worker=self.worker_id,
+                event_writer=self.event_writer,
+                model_caller=model_caller,
+                resolve_model=model_resolver.resolve_with_fallbacks,
+                reference_resolver=ReferenceResolver(
+                    database, model_resolver.resolve_with_fallbacks, model_caller, self.budgets
+                ),
+                tool_catalog=self.tool_catalog,
+            ),
             self._after_run,
-            ReferenceResolver(database, model_resolver.resolve_with_fallbacks, model_caller, self.budgets),
-            self.tool_catalog,
         )
         context_limits = ContextLimits(self.token_rates, registry, settings.fallback)
         self.uploads = Uploads(self.file_store)

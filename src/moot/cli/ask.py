@@ -13,8 +13,7 @@ from moot.cli.ask_options import AskOptions, build_run_plan, repair_encoding, va
 from moot.cli.interrupt import stop_on_ctrl_c
 from moot.cli.seating import Lane, resolve_lanes
 from moot.cli.tools import open_tool_session
-from moot.engine.runs import inline
-from moot.engine.runs.inline import RunLog
+from moot.engine.runs.ephemeral import EphemeralRun, RunLog
 from moot.engine.tools.session import ToolSession
 from moot.engine.turns.model_caller import ModelCaller
 from moot.prompts.attachments import MAX_FILE_BYTES, build_question, read_file
@@ -123,16 +122,17 @@ async def _ask_participants(
     tool_session: ToolSession | None,
 ) -> int:
     participants = [lane.participant for lane in lanes]
-    plan = build_run_plan(options, participants)
-    chains = {lane.participant.id: lane.models for lane in lanes}
+    run = EphemeralRun(
+        plan=build_run_plan(options, participants),
+        question=message,
+        chains={lane.participant.id: lane.models for lane in lanes},
+    )
     reader, stop = _select_reader(options, len(participants)), StopSignal()
     recorder = RunRecorder(reader, stop)
     silence_task = asyncio.create_task(recorder.report_silence()) if len(lanes) == 1 else None
     try:
         with stop_on_ctrl_c(stop):
-            ended = await inline.run_inline(
-                plan, message, chains, RunLog(recorder), model_caller, stop, tool_session=tool_session
-            )
+            ended = await run.execute(RunLog(recorder), model_caller, stop, tool_session=tool_session)
     finally:
         if silence_task is not None:
             silence_task.cancel()

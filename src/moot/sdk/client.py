@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Self
@@ -30,6 +30,7 @@ from moot.types.events import Event
 from moot.types.modes import KNOWS_OTHERS_MODES, SOLO_MODES, DebateOptions, ModeName
 from moot.types.requests import File
 from moot.types.run_plan import RunPlan
+from moot.types.streams import BatchStream
 
 LOCAL_TENANT = ""  # the SDK has no accounts
 
@@ -80,7 +81,7 @@ class Moot:
         Invalid arguments raise UsageError when the run starts.
         """
 
-        async def stream_events(stop: StopSignal) -> AsyncGenerator[list[Event], None]:
+        async def stream_events(stop: StopSignal) -> BatchStream[Event]:
             checked = validate_options(models, mode, rules, rounds, cap)
             alone = mode in {None, "single"}
             participants = build_participants(

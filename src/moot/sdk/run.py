@@ -24,6 +24,7 @@ from moot.types.events import (
     SummaryMade,
     TurnEnded,
 )
+from moot.types.streams import BatchStream
 
 
 class Result(Struct, frozen=True, kw_only=True):
@@ -87,7 +88,7 @@ def build_result(events: Sequence[Event], run_ended: RunEnded) -> Result:
 class RunHandle:
     """Handle of a run, which starts when it is read: `async for` yields events, `await` returns the result."""
 
-    def __init__(self, stream: Callable[[StopSignal], AsyncGenerator[list[Event], None]]) -> None:
+    def __init__(self, stream: Callable[[StopSignal], BatchStream[Event]]) -> None:
         self._stream = stream
         self._stop = StopSignal()
         self._started = False

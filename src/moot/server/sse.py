@@ -16,6 +16,7 @@ from moot.server.auth import Revocations
 from moot.server.disconnects import abort_connection
 from moot.types.accounts import Caller
 from moot.types.errors import DatabaseUnavailable
+from moot.types.streams import HEARTBEAT, BatchStream
 
 SSE_MEDIA_TYPE = "text/event-stream"
 SSE_HEADERS = [
@@ -28,17 +29,16 @@ HEARTBEAT_SECONDS = 15.0
 STUCK_SECONDS = 30.0
 STUCK_CHECKS = 10  # per STUCK_SECONDS
 MAX_WRITE_BYTES = 64 * 1024  # per write; the last frame may exceed it
-HEARTBEAT = b": still here\n\n"
+HEARTBEAT_FRAME = b": still here\n\n"
 END_OF_BODY: HTTPResponseBodyEvent = {"type": "http.response.body", "body": b"", "more_body": False}
 
-Frames = AsyncGenerator[list[bytes], None]
 log = logging.getLogger(__name__)
 
 
 class SseConnection:
     """One open event stream. Cancelling `task` closes it; the client then receives `closing_frame`."""
 
-    def __init__(self, frames: Frames, caller: Caller, opening_frame: bytes, closing_frame: bytes) -> None:
+    def __init__(self, frames: BatchStream[bytes], caller: Caller, opening_frame: bytes, closing_frame: bytes) -> None:
         self.caller = caller
         self.opening_frame = opening_frame
         self.closing_frame = closing_frame
@@ -49,8 +49,8 @@ class SseConnection:
     async def send_frames(self, send: Send) -> None:
         last_sent = time.monotonic()
         async with aclosing(self._frames) as frames:
-            async for batch in frames:  # an empty batch means that the stream is idle
-                for body in _write_batches(batch) if batch else _heartbeat_if_due(last_sent):
+            async for batch in frames:
+                for body in _heartbeat_if_due(last_sent) if batch is HEARTBEAT else _write_batches(batch):
                     self.sending_since = last_sent = time.monotonic()
                     await send({"type": "http.response.body", "body": body, "more_body": True})
                     self.sending_since = None
@@ -72,7 +72,7 @@ class SseConnections:
         return len(self._connections)
 
     def stream_response(
-        self, frames: Frames, caller: Caller, opening_frame: bytes = b"", closing_frame: bytes = b""
+        self, frames: BatchStream[bytes], caller: Caller, opening_frame: bytes = b"", closing_frame: bytes = b""
     ) -> "SseResponse":
         return SseResponse(self, SseConnection(frames, caller, opening_frame, closing_frame))
 
@@ -91,7 +91,9 @@ class SseConnections:
 
     async def serve_connection(self, connection: SseConnection, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": SSE_HEADERS})
-        await send({"type": "http.response.body", "body": connection.opening_frame or HEARTBEAT, "more_body": True})
+        await send(
+            {"type": "http.response.body", "body": connection.opening_frame or HEARTBEAT_FRAME, "more_body": True}
+        )
         connection.task = asyncio.create_task(connection.send_frames(send))
         disconnect_task = asyncio.create_task(_wait_for_disconnect(receive))
         self._connections.add(connection)
@@ -162,7 +164,7 @@ def _write_batches(frames: Sequence[bytes]) -> Iterator[bytes]:
 
 def _heartbeat_if_due(last_sent: float) -> Iterator[bytes]:
     if time.monotonic() - last_sent >= HEARTBEAT_SECONDS:
-        yield HEARTBEAT
+        yield HEARTBEAT_FRAME
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:
@@ -182,13 +184,13 @@ async def _cancel_tasks(*tasks: "asyncio.Task[None]") -> None:
 IDLE_POLL_SECONDS = 5.0
 
 
-async def start_event_stream(events: AsyncGenerator[Struct, None]) -> Frames:
+async def start_event_stream(events: AsyncGenerator[Struct, None]) -> BatchStream[bytes]:
     """Wait for the first event, so that an earlier exception becomes an error response instead of a stream."""
     return _event_frames(await anext(events), events)
 
 
-async def _event_frames(first: Struct, events: AsyncGenerator[Struct, None]) -> Frames:
-    """Yield one frame per event, and an empty list after each `IDLE_POLL_SECONDS` without one."""
+async def _event_frames(first: Struct, events: AsyncGenerator[Struct, None]) -> BatchStream[bytes]:
+    """Yield one frame per event, and a heartbeat after each `IDLE_POLL_SECONDS` without one."""
     async with aclosing(events):
         event: Struct | None = first
         while event is not None:
@@ -197,7 +199,7 @@ async def _event_frames(first: Struct, events: AsyncGenerator[Struct, None]) -> 
             next_event = asyncio.ensure_future(anext(events, None))
             try:
                 while not (await asyncio.wait({next_event}, timeout=IDLE_POLL_SECONDS))[0]:
-                    yield []
+                    yield HEARTBEAT
                 event = next_event.result()
             finally:
                 next_event.cancel()

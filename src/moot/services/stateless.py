@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from functools import partial
 
@@ -31,6 +31,7 @@ from moot.types.modes import LESSON_ENDS, LESSON_STAGE, PREVIEW_CHARACTERS, USER
 from moot.types.participants import Participant
 from moot.types.primitives import new_id
 from moot.types.stateless import ChatEvent, CueUser, DirectorState, Done, Error, Thinking
+from moot.types.streams import BatchStream
 
 
 class StatelessEvents:
@@ -132,10 +133,8 @@ class StatelessService:
     def __len__(self) -> int:
         return len(self._running)
 
-    async def stream_turn(
-        self, lesson: Lesson, chains: ModelChains, payer: Payer | None
-    ) -> AsyncGenerator[list[ChatEvent], None]:
-        """Run one turn and yield batches of events. An empty batch is a keep-alive.
+    async def stream_turn(self, lesson: Lesson, chains: ModelChains, payer: Payer | None) -> BatchStream[ChatEvent]:
+        """Run one turn and yield its events.
 
         If the client disconnects, the turn stops. `payer` None charges nothing.
         """

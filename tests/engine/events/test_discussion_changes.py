@@ -1,5 +1,4 @@
 import asyncio
-from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 import msgspec
@@ -13,13 +12,13 @@ from moot.store.discussions.discussions import Discussions
 from moot.store.runs.approvals import Approvals
 from moot.types.accounts import Caller
 from moot.types.discussion_events import Activity, DiscussionChanged, DiscussionDeleted, DiscussionEvent
+from moot.types.streams import BatchStream
 from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
 from tests.support.databases import ON_BOTH_DATABASES
 from tests.support.runs import WORKER, create_run, make_requested_call, register_workers
 from tests.support.waiting import WAIT_TIMEOUT_SECONDS, listen_for_notifications
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
-ChangeStream = AsyncGenerator[list[bytes], None]
 
 
 @pytest.fixture
@@ -34,7 +33,7 @@ def changes(database: Database, discussions: Discussions) -> DiscussionChanges:
     return DiscussionChanges(discussions, Approvals(database))
 
 
-async def next_changes(stream: ChangeStream) -> list[DiscussionEvent]:
+async def next_changes(stream: BatchStream[bytes]) -> list[DiscussionEvent]:
     """Wait for what is sent next, and read it as a page would."""
     frames = await asyncio.wait_for(anext(stream), WAIT_TIMEOUT_SECONDS)
     assert all(frame.startswith(b"data: ") and frame.endswith(b"\n\n") for frame in frames)

@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 
 import pytest
@@ -15,6 +15,7 @@ from moot.store.runs.event_insert import EventLogEntry, decode_signal
 from moot.store.runs.event_log import EventLog, RunProgress
 from moot.store.runs.runs import RunLease
 from moot.types.errors import DatabaseUnavailable
+from moot.types.streams import HEARTBEAT, BatchStream
 from tests.support.databases import ON_BOTH_DATABASES
 from tests.support.runs import prepare_leased_run
 from tests.support.waiting import wait_until
@@ -83,7 +84,7 @@ class RecordingSubscriber:
         self.received_seqs: list[int] = []
         self.task = asyncio.create_task(self._read(event_hub.subscribe(RUN, start, progress)))
 
-    async def _read(self, stream: AsyncGenerator[list[bytes], None]) -> None:
+    async def _read(self, stream: BatchStream[bytes]) -> None:
         async with aclosing(stream):
             async for frames in stream:
                 self.received_seqs += [frame_seq(frame) for frame in frames]
@@ -322,7 +323,7 @@ async def test_poll_sends_heartbeat_to_idle_subscriber() -> None:
         await asyncio.sleep(0.01)
         assert not waiting.done()
         await feeds.poll()
-        assert await waiting == []
+        assert await waiting is HEARTBEAT
 
 
 async def test_poll_sends_heartbeat_while_database_is_unavailable() -> None:
@@ -333,7 +334,7 @@ async def test_poll_sends_heartbeat_while_database_is_unavailable() -> None:
         await asyncio.sleep(0.01)
         shelf.is_unavailable = True
         await feeds.poll()
-        assert await waiting == []
+        assert await waiting is HEARTBEAT
 
 
 @pytest.mark.parametrize("start", [0, 3, 9])
@@ -433,7 +434,7 @@ async def test_event_frame_is_encoded_once_for_all_subscribers() -> None:
     waiting = [asyncio.ensure_future(anext(stream)) for stream in streams]
     await asyncio.sleep(0.01)
     feeds.publish(RUN, 1, [DELTA % 1])
-    (one,), (other,) = await asyncio.gather(*waiting)
+    one, other = [frame for frames in await asyncio.gather(*waiting) for frame in frames]
     assert one is other
     assert one == b'id: 1\ndata: {"type":"text_delta","n":1}\n\n'
     for stream in streams:

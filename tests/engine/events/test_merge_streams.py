@@ -6,22 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.engine.events.subscription import FrameStream, StreamMerger
+from moot.engine.events.subscription import StreamMerger
 from moot.types.errors import DatabaseUnavailable
+from moot.types.streams import HEARTBEAT, BatchStream, Heartbeat
 from tests.support.waiting import WAIT_TIMEOUT_SECONDS, wait_until
 
 
 class ScriptedSource:
     """A stream that brings what a test tells it to; it knows how much was asked for, and whether it was closed."""
 
-    def __init__(self, *batches: list[bytes]) -> None:
-        self.queue: asyncio.Queue[list[bytes] | Exception | None] = asyncio.Queue()
+    def __init__(self, *batches: list[bytes] | Heartbeat) -> None:
+        self.queue: asyncio.Queue[list[bytes] | Heartbeat | Exception | None] = asyncio.Queue()
         self.batches_read = 0
         self.closed = False
         for batch in batches:
             self.queue.put_nowait(batch)
 
-    async def stream(self) -> FrameStream:
+    async def stream(self) -> BatchStream[bytes]:
         try:
             while (some := await self.queue.get()) is not None:
                 if isinstance(some, Exception):
@@ -32,7 +33,7 @@ class ScriptedSource:
             self.closed = True
 
 
-async def next_batch(merged: FrameStream) -> list[bytes]:
+async def next_batch(merged: BatchStream[bytes]) -> list[bytes] | Heartbeat:
     return await asyncio.wait_for(anext(merged), WAIT_TIMEOUT_SECONDS)
 
 
@@ -49,8 +50,8 @@ async def test_merge_streams_combines_batches_that_are_ready_together() -> None:
 
 
 async def test_merge_streams_forwards_heartbeat() -> None:
-    async with aclosing(StreamMerger().merge_streams(ScriptedSource([], [b"a"]).stream())) as flow:
-        assert [await next_batch(flow), await next_batch(flow)] == [[], [b"a"]]
+    async with aclosing(StreamMerger().merge_streams(ScriptedSource(HEARTBEAT, [b"a"]).stream())) as flow:
+        assert [await next_batch(flow), await next_batch(flow)] == [HEARTBEAT, [b"a"]]
 
 
 async def test_add_stream_while_merging_delivers_its_batches_despite_idle_streams() -> None:
@@ -138,7 +139,7 @@ async def test_merge_streams_starts_nothing_before_first_read() -> None:
 async def test_merge_streams_keeps_every_stream_complete_and_in_order(
     streams: list[list[tuple[int, int]]], pauses: list[int]
 ) -> None:
-    async def stream(name: int) -> FrameStream:
+    async def stream(name: int) -> BatchStream[bytes]:
         place = 0
         for size, pause in streams[name]:
             for _ in range(pause):

@@ -36,6 +36,7 @@ from moot.types.events import (
     TurnEnded,
     TurnStarted,
 )
+from moot.types.streams import BatchStream
 from tests.support.accounts import ANNA, create_discussion
 from tests.support.databases import ON_BOTH_DATABASES, open_migrated_database
 from tests.support.runs import OTHER_WORKER, create_leased_run, lease_run, make_answer, prepare_leased_run
@@ -467,7 +468,7 @@ async def test_subscribers_receive_event_only_after_it_is_written(writer_harness
 
 
 async def _received_seqs(
-    subscription: AsyncIterator[list[bytes]], writer_harness: WriterHarness, event_buffer: RunEventBuffer
+    subscription: BatchStream[bytes], writer_harness: WriterHarness, event_buffer: RunEventBuffer
 ) -> list[int]:
     writer_harness.events.is_available.clear()
     await event_buffer.append_events([turn_started(), text_delta("Round.")])

@@ -70,10 +70,12 @@ async def test_open_session_prefers_configured_server_over_tenant_server(
     await stored.store_server(ANNA, "notes", "https://127.0.0.1:9", {})
     await stored.store_server(ANNA, "mine", "https://127.0.0.1:9", {})
     claimed = await lease_run(database, (await create_run(database, await create_discussion(database))).id)
-    workshop = create_catalog(database).open_session(claimed, PendingApprovals())
+    catalog = create_catalog(database)
     who = Participant("alpha", "Alpha", "m", tools=("moot/search_knowledge", "notes/look_up", "mine", "gone"))
-    kit = await workshop.load_participant_tools(who)
-    await workshop.aclose()
+    async with catalog.open_session(claimed, PendingApprovals()) as workshop:
+        kit = await workshop.load_participant_tools(who)
+    await catalog.wait_for_closing_sessions()
+    assert not catalog._closing_tasks
     assert kit.toolset is not None
     assert [tool.name for tool in kit.toolset.tool_definitions] == [
         "moot__search_knowledge",
@@ -88,6 +90,6 @@ async def test_check_budget_returns_message_when_budget_is_spent(database: Datab
     async with database.write() as connection:
         await connection.execute(update(account).where(account.c.id == ANNA).values(budget=1.0))
     claimed = await lease_run(database, (await create_run(database, await create_discussion(database))).id)
-    workshop = create_catalog(database).open_session(claimed, PendingApprovals())
-    assert await workshop.check_budget(0.5) is None
-    assert "This week's budget of $1.00 is spent" in (await workshop.check_budget(1.5) or "")
+    async with create_catalog(database).open_session(claimed, PendingApprovals()) as workshop:
+        assert await workshop.check_budget(0.5) is None
+        assert "This week's budget of $1.00 is spent" in (await workshop.check_budget(1.5) or "")

@@ -1,4 +1,3 @@
-from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from moot.types.errors import Conflict, OverBudget
 from moot.types.events import Answer, Event, RunEnded, TextDelta, TurnEnded
 from moot.types.participants import make_participants
 from moot.types.run_plan import RunPlan
+from moot.types.streams import BatchStream
 from tests.server.openai.completion_requests import delta_text, parse_frames
 from tests.support.app_fixture import LocalApp
 
@@ -37,7 +37,7 @@ TURN_ENDED = TurnEnded(
 
 
 def completion_run(*items: Event | Exception) -> CompletionRun:
-    async def events() -> AsyncGenerator[list[Event], None]:
+    async def events() -> BatchStream[Event]:
         for one in items:
             if isinstance(one, Exception):
                 raise one

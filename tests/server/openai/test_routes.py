@@ -234,7 +234,7 @@ async def test_idle_stream_sends_heartbeats(local_app: LocalApp, monkeypatch: py
     client = CompletionClient(completion_body("scripted/silence", stream=True))
     reading = client.start_request(local_app.app)
     async with asyncio.timeout(60):
-        await client.wait_for(sse.HEARTBEAT * 3)
+        await client.wait_for(sse.HEARTBEAT_FRAME * 3)
         client.disconnected.set()
         await reading
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from moot.server.event_cursors import resync_frame
-from moot.server.sse import HEARTBEAT
+from moot.server.sse import HEARTBEAT_FRAME
 from moot.store.database import Database
 from moot.store.runs.event_log import EventLog, RunProgress
 from moot.types.discussions import Run
@@ -184,7 +184,7 @@ async def test_run_events_have_ids_and_resume_after_any_id(local_app: LocalApp) 
     everything = await local_app.call("GET", path)
     assert everything.headers["Content-Type"] == "text/event-stream; charset=utf-8"
     assert everything.headers["Cache-Control"] == "no-store"
-    assert everything.content.startswith(HEARTBEAT + b"id: 1\ndata: {")
+    assert everything.content.startswith(HEARTBEAT_FRAME + b"id: 1\ndata: {")
     assert event_ids(everything.text) == [1, 2, 3, 4, 5]
     for number in range(5):
         later = list(range(number + 1, 6))

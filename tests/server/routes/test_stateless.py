@@ -266,8 +266,8 @@ async def test_idle_stateless_stream_sends_heartbeats(local_app: LocalApp, monke
     async with asyncio.timeout(60):
         await client.wait_for(b"thinking")
         came = len(client.received_bodies)
-        await client.wait_for(sse.HEARTBEAT * 3)
+        await client.wait_for(sse.HEARTBEAT_FRAME * 3)
         client.disconnected.set()
         await reading
-    assert set(client.received_bodies[came:]) <= {sse.HEARTBEAT}
-    assert sse.HEARTBEAT.startswith(b":")
+    assert set(client.received_bodies[came:]) <= {sse.HEARTBEAT_FRAME}
+    assert sse.HEARTBEAT_FRAME.startswith(b":")

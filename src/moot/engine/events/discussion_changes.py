@@ -5,7 +5,6 @@ A watcher buffers discussion ids only. It queries the current state when it send
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 
 import msgspec
@@ -15,6 +14,7 @@ from moot.store.runs.approvals import Approvals
 from moot.types.discussion_events import Activity, DiscussionChanged, DiscussionDeleted, DiscussionEvent
 from moot.types.discussions import Run
 from moot.types.errors import NotFound
+from moot.types.streams import HEARTBEAT, BatchStream
 
 MAX_PENDING_IDS = 200  # with more, a watcher drops them and sends a full snapshot
 HEARTBEAT_SECONDS = 5.0
@@ -66,24 +66,23 @@ class DiscussionChanges:
             for watcher in watchers:
                 watcher.mark_gap()
 
-    async def stream_frames(self, tenant: str) -> AsyncGenerator[list[bytes], None]:
-        """Yield changes as SSE frames; an empty list is a heartbeat."""
+    async def stream_frames(self, tenant: str) -> BatchStream[bytes]:
+        """Yield changes as SSE frames."""
         async with aclosing(self.watch_changes(tenant)) as watched:
             async for changes in watched:
-                yield [encode_change(change) for change in changes]
+                yield [encode_change(change) for change in changes] or HEARTBEAT
 
-    async def watch_changes(self, tenant: str) -> AsyncGenerator[list[DiscussionEvent], None]:
-        """Yield a snapshot of all live runs first, then changes; an empty list is a heartbeat."""
+    async def watch_changes(self, tenant: str) -> BatchStream[DiscussionEvent]:
+        """Yield a snapshot of all live runs first, then changes."""
         watcher = ChangeWatcher()
         self._watchers[tenant].add(watcher)
         try:
             while True:
                 missed, ids = watcher.take_changes()
-                yield (
-                    [await self._current_activity(tenant)]
-                    if missed
-                    else [await self._discussion_change(tenant, id) for id in ids]
-                )
+                if missed:
+                    yield [await self._current_activity(tenant)]
+                else:
+                    yield [await self._discussion_change(tenant, id) for id in ids] or HEARTBEAT
                 with suppress(TimeoutError):
                     async with asyncio.timeout(HEARTBEAT_SECONDS):
                         await watcher.wake_event.wait()

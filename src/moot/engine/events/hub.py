@@ -7,7 +7,7 @@ holds only the last sequence number it sent; events that left the buffer are rea
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 import msgspec
@@ -17,6 +17,7 @@ from moot.engine.waits import retry_while_unavailable
 from moot.store.runs.event_log import EventLog, RunProgress
 from moot.types.errors import DatabaseUnavailable
 from moot.types.events import Event
+from moot.types.streams import HEARTBEAT, BatchStream
 
 MAX_BUFFERED_FRAMES = 1000
 POLL_SECONDS = 5.0
@@ -176,10 +177,8 @@ class EventHub:
             stream.update_newest_seq(newest.get(run, 0))
             stream.wake_readers()
 
-    async def subscribe(
-        self, run: str, after: int, progress: RunProgress | None = None
-    ) -> AsyncGenerator[list[bytes], None]:
-        """Yield frames after sequence number `after` until the run ends; an empty list is a heartbeat.
+    async def subscribe(self, run: str, after: int, progress: RunProgress | None = None) -> BatchStream[bytes]:
+        """Yield frames after sequence number `after` until the run ends.
 
         `progress` is the stored status, which may be newer than the events this process has seen.
         """
@@ -201,7 +200,7 @@ class EventHub:
                     ):
                         continue
                 after += len(frames)
-                yield frames
+                yield frames or HEARTBEAT
         finally:
             telemetry.EVENT_READERS.dec()
             stream.readers -= 1

@@ -1,7 +1,7 @@
 """Event stream of a discussion: its changes and the events of all its runs, merged for one client."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from contextlib import aclosing
 from typing import assert_never
 
@@ -9,8 +9,7 @@ from moot.engine.events.discussion_changes import DiscussionChanges, encode_chan
 from moot.engine.events.hub import EventHub
 from moot.store.runs.event_log import EventLog, RunProgress
 from moot.types.discussion_events import Activity, DiscussionChanged, DiscussionDeleted, DiscussionEvent
-
-FrameStream = AsyncGenerator[list[bytes], None]
+from moot.types.streams import HEARTBEAT, BatchStream, Heartbeat
 
 
 class StreamMerger:
@@ -18,16 +17,16 @@ class StreamMerger:
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
-        self._batches: list[list[bytes]] = []
+        self._batches: list[list[bytes] | Heartbeat] = []
         self._batch_ready = asyncio.Event()
         self._batches_consumed = asyncio.Event()  # for the buffered batches; replaced when they are taken
         self._error: BaseException | None = None
 
-    def add_stream(self, stream: FrameStream) -> None:
+    def add_stream(self, stream: BatchStream[bytes]) -> None:
         self._tasks.add(task := asyncio.create_task(self._read_stream(stream)))
         task.add_done_callback(self._on_stream_done)
 
-    async def merge_streams(self, first: FrameStream) -> FrameStream:
+    async def merge_streams(self, first: BatchStream[bytes]) -> BatchStream[bytes]:
         """Yield the batches of all streams until all have ended; raise the first error of a stream.
 
         Closing this iterator cancels all streams.
@@ -42,12 +41,12 @@ class StreamMerger:
                 batches, self._batches = self._batches, []
                 consumed, self._batches_consumed = self._batches_consumed, asyncio.Event()
                 if batches:
-                    yield [frame for batch in batches for frame in batch]
+                    yield [frame for batch in batches for frame in batch] or HEARTBEAT
                 consumed.set()
         finally:
             await self._cancel_streams()
 
-    async def _read_stream(self, stream: FrameStream) -> None:
+    async def _read_stream(self, stream: BatchStream[bytes]) -> None:
         async with aclosing(stream):
             async for batch in stream:
                 self._batches.append(batch)
@@ -95,16 +94,16 @@ class DiscussionSubscription:
         self._subscribed_runs: set[str] = set()
         self._merger = StreamMerger()
 
-    def stream_frames(self) -> FrameStream:
-        """Yield SSE frames of changes and run events; an empty list is a heartbeat."""
+    def stream_frames(self) -> BatchStream[bytes]:
+        """Yield SSE frames of changes and run events."""
         return self._merger.merge_streams(self._change_frames())
 
-    async def _change_frames(self) -> FrameStream:
+    async def _change_frames(self) -> BatchStream[bytes]:
         async with aclosing(self._changes.watch_changes(self._tenant)) as watched:
             async for changes in watched:
                 if any(self._affects_runs(change) for change in changes):
                     await self._check_runs()
-                yield [encode_change(change) for change in changes]
+                yield [encode_change(change) for change in changes] or HEARTBEAT
 
     def _affects_runs(self, change: DiscussionEvent) -> bool:
         """Whether a run of the discussion may have started or ended."""
@@ -136,7 +135,7 @@ class DiscussionSubscription:
         sent = self._sent_seqs.get(run, 0)
         return progress.last_seq >= sent if progress.live else progress.last_seq > sent
 
-    async def _run_frames(self, run: str) -> FrameStream:
+    async def _run_frames(self, run: str) -> BatchStream[bytes]:
         """Yield the events of a run until its end, and go on if a retry continued it meanwhile."""
         while (current := self._pending_progress.pop(run, None)) is not None and self._has_more(run, current):
             async with aclosing(self._event_hub.subscribe(run, self._sent_seqs.get(run, 0), current)) as frames:

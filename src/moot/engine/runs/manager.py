@@ -1,4 +1,4 @@
-"""Run manager of `moot serve`: starts, recovers and stops durable runs.
+"""Run manager of `moot serve`: the runs that are live in this process. Starts, recovers and stops durable runs.
 
 After a crash, DBOS replays the finished steps of a run. Their messages and events are in Moot's own tables.
 """
@@ -9,17 +9,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextvars import Context
 
 from moot.engine import telemetry
-from moot.engine.events.writer import EventWriter
-from moot.engine.model_resolution import ResolveModel
 from moot.engine.runs import dbos
 from moot.engine.runs.dbos import DbosBackend
-from moot.engine.runs.executor import RunExecution, RunExecutor, wait_forever
-from moot.engine.runs.references import ReferenceResolver
-from moot.engine.runs.table import S
-from moot.engine.tools.catalog import ToolCatalog
-from moot.engine.turns.model_caller import ModelCaller
+from moot.engine.runs.execution import RunDeps, RunExecution, wait_forever
 from moot.engine.waits import retry_while_unavailable
-from moot.store.database import Database
 from moot.store.runs.runs import RunLease, Runs
 from moot.types.discussions import Message
 from moot.types.errors import DatabaseUnavailable
@@ -31,33 +24,12 @@ log = logging.getLogger(__name__)
 
 
 class RunManager:
-    def __init__(
-        self,
-        database: Database,
-        worker: str,
-        event_writer: EventWriter,
-        model_caller: ModelCaller,
-        resolve_model: ResolveModel,
-        on_run_ended: OnRunEnded,
-        reference_resolver: ReferenceResolver,
-        tool_catalog: ToolCatalog | None = None,
-    ) -> None:
+    def __init__(self, deps: RunDeps, on_run_ended: OnRunEnded) -> None:
         """`on_run_ended` is called with each run that ended here and its turns, after the end event is committed."""
-        self.executions: dict[str, RunExecution] = {}
-        self._database = database
-        self._worker = worker
-        self._runs = Runs(database)
-        self._executor = RunExecutor(
-            database,
-            worker,
-            event_writer,
-            model_caller,
-            resolve_model,
-            self._run_step,
-            reference_resolver,
-            tool_catalog,
-        )
+        self.executions: dict[str, RunExecution] = {}  # by run
+        self._deps = deps
         self._on_run_ended = on_run_ended
+        self._runs = Runs(deps.database)
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_draining = False
         self._backend: asyncio.Future[DbosBackend] = asyncio.get_running_loop().create_future()
@@ -68,11 +40,52 @@ class RunManager:
         On SQLite this resumes all unfinished runs. On Postgres the worker id is new, so the worker has no runs yet;
         `WorkerMonitor` takes over the runs of dead workers.
         """
-        self._backend.set_result(await dbos.launch_dbos(self._database, self._worker, self._execute_run))
-        await self._start_pending_runs(self._worker)
+        self._backend.set_result(await dbos.launch_dbos(self._deps.database, self._deps.worker, self._execute_run))
+        await self._start_pending_runs(self._deps.worker)
+
+    def start_run(self, run: str, revision: int = 0) -> None:
+        """Start a run in a background task. The run is stored, so a failure here only delays it. Idempotent."""
+        self._spawn_task(self._start_workflow(run, revision))
+
+    async def _start_workflow(self, run: str, revision: int) -> None:
+        backend = await asyncio.shield(self._backend)
+        await retry_while_unavailable(lambda: backend.start_workflow(run, revision))
+
+    async def _execute_run(self, run: str, revision: int) -> None:
+        """Execute a revision. DBOS calls this for each workflow that starts or is recovered."""
+        while earlier := self.executions.get(run):  # the previous revision is still running
+            await earlier.finished.wait()
+        if self._is_draining:
+            await wait_forever()
+        durable_step = self._backend.result().run_step
+        self.executions[run] = execution = RunExecution(self._deps, durable_step, run, revision)
+        telemetry.LIVE_RUNS.inc()
+        try:
+            finished = await execution.execute()
+        finally:
+            self.executions.pop(run, None)
+            execution.finished.set()
+            telemetry.LIVE_RUNS.dec()
+        if finished is not None:
+            self._spawn_task(self._on_run_ended(*finished))
+        self._spawn_task(self._start_next_revision(run))
+
+    async def _start_next_revision(self, run: str) -> None:
+        """Start the revision of a retry that arrived too late for the execution that just ended."""
+        revision = await retry_while_unavailable(lambda: self._runs.waiting_revision(run, self._deps.worker))
+        if revision is not None:
+            await self._start_workflow(run, revision)
+
+    def on_command(self, run: str) -> None:
+        """Handle a database notification that a run has new commands: stop, retry, approve."""
+        if execution := self.executions.get(run):
+            self._spawn_task(execution.refresh_commands())
 
     async def take_over(self, worker: str) -> None:
-        """Execute the runs of a dead worker here. Idempotent; retry it after DatabaseUnavailable."""
+        """Execute the runs of a dead worker here. Idempotent; retry it after DatabaseUnavailable.
+
+        First the runs that DBOS knows, with their finished steps. Then those that the worker stored and never started.
+        """
         await (await asyncio.shield(self._backend)).recover_worker(worker)
         await self._start_pending_runs(worker)
 
@@ -83,7 +96,16 @@ class RunManager:
         """
         while True:
             await asyncio.sleep(seconds)
-            await self._start_pending_runs(self._worker)
+            await self._start_pending_runs(self._deps.worker)
+
+    async def _start_pending_runs(self, worker: str) -> None:
+        """Start runs that a worker stored but did not start; a run with a workflow is not started twice.
+
+        When this returns, DBOS has all these runs under the id of this worker, so the old worker can be deregistered.
+        """
+        for run, revision in await retry_while_unavailable(lambda: self._runs.list_worker_runs(worker)):
+            if run not in self.executions:
+                await self._start_workflow(run, revision)
 
     async def poll_unregistered_workers(
         self, seconds: float, mark_worker_left: Callable[[str], Awaitable[None]]
@@ -96,7 +118,7 @@ class RunManager:
         while True:
             await asyncio.sleep(seconds)
             try:
-                for worker in await dbos.unregistered_workers(self._database):
+                for worker in await dbos.unregistered_workers(self._deps.database):
                     await mark_worker_left(worker)
             except DatabaseUnavailable as error:
                 log.warning(
@@ -104,72 +126,20 @@ class RunManager:
                     extra={"reason": str(error)},
                 )
 
-    async def _start_pending_runs(self, worker: str) -> None:
-        """Start runs that a worker stored but did not start; a run with a workflow is not started twice.
-
-        When this returns, DBOS has all these runs under the id of this worker, so the old worker can be deregistered.
-        """
-        for run, revision in await retry_while_unavailable(lambda: self._runs.list_worker_runs(worker)):
-            if run not in self.executions:
-                await self._start_workflow(run, revision)
-
     def stop_accepting_runs(self) -> None:
         """Keep new runs pending, so that another worker starts them after this process exits."""
         self._is_draining = True
 
     async def close(self) -> None:
         """Shut down DBOS. Call it after all runs, takeovers and polls have ended."""
-        if self._tasks and self._backend.done():
+        if self._tasks and self._backend.done():  # before the launch all tasks wait for DBOS, so waiting is useless
             await asyncio.wait(self._tasks, timeout=SHUTDOWN_SECONDS)
         for task in self._tasks:
             task.cancel()
-        await self._executor.wait_for_tool_sessions()
+        if self._deps.tool_catalog is not None:
+            await self._deps.tool_catalog.wait_for_closing_sessions()
         if self._backend.done():
             await self._backend.result().close()
-
-    def start_run(self, run: str, revision: int = 0) -> None:
-        """Start a run in a background task. The run is stored, so a failure here only delays it. Idempotent."""
-        self._spawn_task(self._start_workflow(run, revision))
-
-    async def _start_workflow(self, run: str, revision: int) -> None:
-        backend = await asyncio.shield(self._backend)
-        await retry_while_unavailable(lambda: backend.start_workflow(run, revision))
-
-    async def _run_step(self, name: str, body: Callable[[], Coroutine[None, None, S]]) -> S:
-        return await self._backend.result().run_step(name, body)
-
-    def on_command(self, run: str) -> None:
-        """Handle a database notification that a run has new commands."""
-        if run in self.executions:
-            self._spawn_task(self._apply_commands(run))
-
-    async def _apply_commands(self, run: str) -> None:
-        if execution := self.executions.get(run):
-            async with execution.command_lock:  # an older query must not overwrite newer commands
-                execution.apply_commands(await retry_while_unavailable(lambda: self._runs.pending_commands(run)))
-
-    async def _execute_run(self, run: str, revision: int) -> None:
-        while earlier := self.executions.get(run):  # the previous revision is still running
-            await earlier.finished.wait()
-        if self._is_draining:
-            await wait_forever()
-        self.executions[run] = execution = RunExecution(revision)
-        telemetry.LIVE_RUNS.inc()
-        try:
-            finished = await self._executor.execute_run(run, revision, execution)
-        finally:
-            self.executions.pop(run, None)
-            execution.finished.set()
-            telemetry.LIVE_RUNS.dec()
-        if finished is not None:
-            self._spawn_task(self._on_run_ended(*finished))
-        self._spawn_task(self._start_next_revision(run))
-
-    async def _start_next_revision(self, run: str) -> None:
-        """Start the revision of a retry that arrived too late for the execution that just ended."""
-        revision = await retry_while_unavailable(lambda: self._runs.waiting_revision(run, self._worker))
-        if revision is not None:
-            await self._start_workflow(run, revision)
 
     def _spawn_task(self, work: Coroutine[None, None, None]) -> None:
         # A new context: with the context of a workflow, DBOS would treat the task as a part of it.

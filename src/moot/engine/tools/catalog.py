@@ -1,7 +1,8 @@
 """Tool catalog of a tenant: built-in tools, tool servers of the operator, tool servers of the user."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Literal
 
 from msgspec import Struct
@@ -10,6 +11,7 @@ from moot.engine.tools.approvals import PendingApprovals, StoredApprovals
 from moot.engine.tools.builtin import ALWAYS_AVAILABLE, WHITEBOARD_TOOL, BuiltinTools
 from moot.engine.tools.insight_search import InsightSearch
 from moot.engine.tools.session import ToolSession, ToolSource, group_by_server
+from moot.engine.waits import retry_while_unavailable
 from moot.engine.whiteboards import Whiteboards
 from moot.store.accounts.tool_servers import ToolServers
 from moot.store.billing.budgets import Budgets
@@ -21,6 +23,8 @@ from moot.tools.config import ServerConfig, UserServer, create_configured_toolbo
 from moot.types.billing import format_usd
 from moot.types.errors import MootError, NotFound, UsageError
 from moot.types.tools import BUILTIN_SERVER_NAME, ToolInfo
+
+CLOSE_SECONDS = 10.0  # for the sessions of ended runs, when the process exits
 
 
 class ListedTool(Struct, frozen=True, kw_only=True):
@@ -60,6 +64,7 @@ class ToolCatalog:
         self._discussions = Discussions(database)
         self._whiteboards = Whiteboards(database)
         self._approvals = Approvals(database)
+        self._closing_tasks: set[asyncio.Task[None]] = set()
 
     def has_server(self, name: str) -> bool:
         """Whether the operator has configured the server."""
@@ -112,7 +117,12 @@ class ToolCatalog:
         finally:
             await source.toolbox.aclose()
 
-    def open_session(self, lease: RunLease, pending_approvals: PendingApprovals) -> ToolSession:
+    @asynccontextmanager
+    async def open_session(self, lease: RunLease, pending_approvals: PendingApprovals) -> AsyncIterator[ToolSession]:
+        """Open the tools of a run that executes here."""
+        # Requests from before a crash: no task waits for the answer any more.
+        await retry_while_unavailable(lambda: self._approvals.withdraw_run_requests(lease.run))
+
         async def open_source(server: str) -> ToolSource:
             if server == BUILTIN_SERVER_NAME:
                 own = BuiltinTools(lease.tenant, lease.discussion, self._discussions, self._search, self._whiteboards)
@@ -122,13 +132,20 @@ class ToolCatalog:
         async def check_budget(cost: float) -> str | None:
             return await self._over_budget_message(lease.account, cost)
 
-        return ToolSession(
+        session = ToolSession(
             open_source, lambda: StoredApprovals(self._approvals, lease, pending_approvals), check_budget
         )
+        try:
+            yield session
+        finally:  # in a task, so that a slow tool server does not delay the end of the run
+            closing = asyncio.get_running_loop().create_task(session.aclose())
+            self._closing_tasks.add(closing)
+            closing.add_done_callback(self._closing_tasks.discard)
 
-    async def withdraw_approvals(self, run: str) -> None:
-        """Withdraw requests from before a crash: no task waits for the answer any more."""
-        await self._approvals.withdraw_run_requests(run)
+    async def wait_for_closing_sessions(self) -> None:
+        """Wait until the sessions of ended runs are closed, with a timeout."""
+        if self._closing_tasks:
+            await asyncio.wait(self._closing_tasks, timeout=CLOSE_SECONDS)
 
     async def _open_source(self, tenant: str, name: str) -> ToolSource:
         """A server of the operator takes precedence over one of the user with the same name."""

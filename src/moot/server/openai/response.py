@@ -24,7 +24,6 @@ from moot.server.openai.schemas import (
     FinishReason,
     completion_usage,
 )
-from moot.server.sse import Frames
 from moot.store.database import Database
 from moot.store.idempotency import (
     release_idempotency_key,
@@ -33,6 +32,7 @@ from moot.store.idempotency import (
 )
 from moot.types.errors import MootError, ProviderError
 from moot.types.faults import make_fault
+from moot.types.streams import HEARTBEAT, BatchStream
 
 
 class IdempotentReply:
@@ -111,13 +111,13 @@ def create_chunk_encoder(id: str, model: str, *, with_usage: bool) -> ChunkEncod
 
 async def stream_completion(
     completion_run: CompletionRun, encoder: ChunkEncoder, idempotent_reply: IdempotentReply
-) -> Frames:
+) -> BatchStream[bytes]:
     """Yield the frames after the opening frame. A complete answer ends with `[DONE]`, any other with an error."""
     response_text = ResponseText(completion_run.plan)
     try:
         async with aclosing(completion_run.events) as events:
             async for batch in events:
-                yield [encoder.piece_frame(piece) for piece in response_text.apply_events(batch)]
+                yield [encoder.piece_frame(piece) for piece in response_text.apply_events(batch)] or HEARTBEAT
         if response_text.failure is None:
             await idempotent_reply.store_reply(completion := encoder.build_completion(response_text))
             yield list(encoder.final_frames(response_text.finish, completion.usage))
@@ -145,7 +145,7 @@ async def collect_completion(
     return completion
 
 
-async def replay_completion(reply: Completion, encoder: ChunkEncoder) -> Frames:
+async def replay_completion(reply: Completion, encoder: ChunkEncoder) -> BatchStream[bytes]:
     (choice,) = reply.choices
     frames = []
     if choice.message.reasoning_content:

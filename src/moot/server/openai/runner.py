@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 
 from msgspec import Struct
@@ -35,6 +35,7 @@ from moot.types.modes import AdvisorOptions
 from moot.types.primitives import new_id
 from moot.types.requests import File
 from moot.types.run_plan import RunPlan
+from moot.types.streams import HEARTBEAT, BatchStream
 
 
 class RunEventReader:
@@ -43,8 +44,8 @@ class RunEventReader:
         self._events = events
         self._runs = runs
 
-    async def read_events(self, caller: Caller, run: str) -> AsyncGenerator[list[Event], None]:
-        """Yield batches of events from the start of the run; an empty batch means that the run is idle.
+    async def read_events(self, caller: Caller, run: str) -> BatchStream[Event]:
+        """Yield the events of the run from its start.
 
         Closing the generator before the run ends stops the run.
         """
@@ -55,7 +56,7 @@ class RunEventReader:
                 async for batch in frames:
                     events = [decode_frame(frame) for frame in batch]
                     is_over = any(isinstance(event, RunEnded) for event in events)
-                    yield events
+                    yield events or HEARTBEAT
         finally:
             if not is_over:
                 await self._runs.request_stop(caller.tenant, run)
@@ -69,7 +70,7 @@ class CompletionRun(Struct, frozen=True):
 
     id: str
     plan: RunPlan
-    events: AsyncGenerator[list[Event], None]
+    events: BatchStream[Event]
 
 
 class CompletionRunner:

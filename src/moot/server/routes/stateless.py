@@ -1,7 +1,7 @@
 """The stateless endpoint: one request runs one agent's turn. The client keeps all state."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -14,7 +14,7 @@ from moot.engine.model_resolution import ModelResolver
 from moot.providers.registry import ResolvedModel
 from moot.server.errors import Problem, ProblemResponse
 from moot.server.rate_limits import model_request_rate
-from moot.server.sse import SSE_MEDIA_TYPE, Frames, SseConnections
+from moot.server.sse import SSE_MEDIA_TYPE, SseConnections
 from moot.services.discussions import DiscussionService
 from moot.services.stateless import ModelChains, StatelessService
 from moot.services.stateless_request import parse_lesson
@@ -23,6 +23,7 @@ from moot.types.accounts import Caller
 from moot.types.billing import Payer
 from moot.types.errors import MissingKey, UsageError
 from moot.types.stateless import EVENT_FRAMES, EVENT_NAMES, ChatEvent, ChatRequest
+from moot.types.streams import HEARTBEAT, BatchStream
 
 
 def handle_missing_key(_: Request[Any, Any, Any], error: MissingKey) -> ProblemResponse:
@@ -90,10 +91,10 @@ async def _resolve_model(
     return [model_resolver.resolve_with_key(model, request.api_key)]
 
 
-async def _chat_frames(events: AsyncGenerator[list[ChatEvent], None]) -> Frames:
+async def _chat_frames(events: BatchStream[ChatEvent]) -> BatchStream[bytes]:
     async with aclosing(events):
         async for batch in events:
-            yield [_chat_frame(event) for event in batch]
+            yield [_chat_frame(event) for event in batch] or HEARTBEAT
 
 
 def _chat_frame(event: ChatEvent) -> bytes:

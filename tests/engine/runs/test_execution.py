@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from sqlalchemy import text, update
 
-from moot.engine.runs.executor import MAX_EXECUTIONS
+from moot.engine.runs.execution import MAX_EXECUTIONS
 from moot.store.discussions.discussions import Discussions
 from moot.store.discussions.files import Files
 from moot.store.runs.runs import Runs
