@@ -12,7 +12,8 @@ import pytest_asyncio
 from aiohttp import web
 
 from moot.types.events import Event
-from moot.whiteboard.state import board_actions, replay_actions
+from moot.types.run_state import fold_events
+from moot.whiteboard.state import replay_actions
 from tests.support import lesson_scripts
 from tests.support.databases import SLOW_ON_POSTGRES
 from tests.support.server_cluster import (
@@ -152,7 +153,7 @@ def has_board_action(events: list[Any], participant: str) -> bool:
 async def assert_lesson_complete(cluster: LessonCluster, reader: RunReader) -> None:
     """See that the board is what the log leads to, with one note for every turn."""
     log = [msgspec.convert(event, type=Event) for event in reader.events]
-    notes = [element.id for element in replay_actions(board_actions(log)).elements]
+    notes = [element.id for element in replay_actions(fold_events(log).actions).elements]
     assert [note.partition("-")[0] for note in notes] == SPEAKER_ORDER
     for query in ("", f"?run={reader.run}"):
         board = await cluster.get_json(f"/api/discussions/{reader.discussion}/board{query}")

@@ -12,8 +12,9 @@ import pytest_asyncio
 
 from moot.prompts.templates import load_template
 from moot.types.events import Event
+from moot.types.run_state import fold_events
 from moot.whiteboard.render.png import render_png
-from moot.whiteboard.state import board_actions, replay_actions
+from moot.whiteboard.state import replay_actions
 from tests.api.api_client import ApiClient, ended_turn
 from tests.support import lesson_scripts
 
@@ -123,13 +124,13 @@ async def test_whiteboard_at_any_event_equals_replay_of_event_log(
     assert await get_element_ids(api_client, discussion, f"?run={run}") == whole
     assert await get_element_ids(api_client, discussion, f"?run={run}&seq=0") == []
     for event in [e for e in events if e["type"] == "action"][:3]:
-        then = board_actions(decode_events(events[: event["seq"]]))
+        then = fold_events(decode_events(events[: event["seq"]])).actions
         shown = await get_element_ids(api_client, discussion, f"?run={run}&seq={event['seq']}")
         assert shown == [element.id for element in replay_actions(then).elements]
 
     now = await get_whiteboard_png(api_client, discussion)
     assert now.startswith(b"\x89PNG")
-    assert now == render_png(replay_actions(board_actions(decode_events(events)))), (
+    assert now == render_png(replay_actions(fold_events(decode_events(events)).actions)), (
         "whoever replays the log draws the same"
     )
     assert now == await get_whiteboard_png(api_client, discussion, f"?run={run}&seq={last}")

@@ -8,6 +8,7 @@ from moot.types.billing import Charge
 from moot.types.chunks import Usage
 from moot.types.events import Answer, Notice, RunEnded, RunStarted, TextDelta, TurnEnded, TurnStatus
 from moot.types.participants import make_participants
+from moot.types.run_state import fold_events
 
 
 def turn_ended(participant: str, text: str, stage: str = "answer", status: TurnStatus = "completed") -> TurnEnded:
@@ -24,8 +25,8 @@ def turn_ended(participant: str, text: str, stage: str = "answer", status: TurnS
 
 
 def result_of_turns(*turns: TurnEnded | Notice) -> Result:
-    ended = RunEnded(status="completed")
-    return build_result([RunStarted(participants=make_participants(("x/y", "x/y"))), *turns, ended], ended)
+    started = RunStarted(participants=make_participants(("x/y", "x/y")))
+    return build_result(fold_events([started, *turns, RunEnded(status="completed")]))
 
 
 def test_result_text_of_debate_is_its_synthesis() -> None:

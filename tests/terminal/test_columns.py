@@ -5,7 +5,7 @@ import pytest
 from inline_snapshot import snapshot
 from rich.console import Console
 
-from moot.terminal.columns import Column, LiveColumns, columns_for, update_columns
+from moot.terminal.columns import Column, LiveColumns, columns_for
 from moot.types.events import Event, RunEnded
 from moot.types.faults import make_fault
 from moot.types.participants import make_participants
@@ -181,11 +181,10 @@ def test_control_characters_in_errors_and_notices_are_removed() -> None:
     assert "\x1b]" not in render_terminal(*events, turn_ended("alpha", status="failed", error=steering))
 
 
-def follow_column(*events: Event, max_chars: int = 100) -> Column:
-    columns = columns_for(make_participants(("a/one", "b/two")))
-    for event in events:
-        update_columns(columns, event, max_chars)
-    return columns["alpha"]
+def follow_column(*events: Event) -> Column:
+    live = LiveColumns(Console(file=StringIO()))
+    live.apply_events([*STARTED_TURNS, *events])
+    return live._columns["alpha"]
 
 
 class TestColumns:
@@ -195,31 +194,28 @@ class TestColumns:
         assert len({column.style for column in list(columns.values())[:6]}) == 6
 
     def test_column_state_follows_events(self) -> None:
-        assert follow_column().state == "waiting"
-        assert follow_column(turn_started("alpha"), thought_delta("alpha", "Hm.")).state == "thinking"
-        assert follow_column(turn_started("alpha"), text_delta("alpha", "Rou")).state == "speaking"
-        assert follow_column(turn_started("alpha"), turn_ended("alpha", "Round.")).state == "completed"
+        assert follow_column().status_text(0.0) == "waiting"
+        assert follow_column(thought_delta("alpha", "Hm.")).status_text(0.0) == "thinking"
+        assert follow_column(text_delta("alpha", "Rou")).status_text(0.0) == "speaking"
+        assert follow_column(turn_ended("alpha", "Round.")).status_text(0.0) == "completed"
 
     def test_column_contains_only_text_of_its_participant(self) -> None:
-        assert follow_column(text_delta("beta", "Square."), text_delta("alpha", "Round.")).tail == "Round."
+        assert follow_column(text_delta("beta", "Square."), text_delta("alpha", "Round.")).text_tail(100) == "Round."
 
     def test_new_attempt_clears_column(self) -> None:
-        column = follow_column(
-            turn_started("alpha"), text_delta("alpha", "Squ"), turn_started("alpha", "z/fallback", attempt=2)
-        )
-        assert (column.tail, column.state, column.model) == ("", "waiting", "z/fallback")
+        column = follow_column(text_delta("alpha", "Squ"), turn_started("alpha", "z/fallback", attempt=2))
+        assert column.turn is not None
+        assert (column.text_tail(100), column.turn.status, column.turn.model) == ("", "waiting", "z/fallback")
 
     def test_retracted_text_is_removed(self) -> None:
-        assert (
-            follow_column(text_delta("alpha", "Square?"), text_retracted("alpha"), text_delta("alpha", "Round.")).tail
-            == "Round."
-        )
+        column = follow_column(text_delta("alpha", "Square?"), text_retracted("alpha"), text_delta("alpha", "Round."))
+        assert column.text_tail(100) == "Round."
 
     def test_column_keeps_only_tail_of_long_answer(self) -> None:
-        assert follow_column(*(text_delta("alpha", c) for c in "abcdef"), max_chars=3).tail == "def"
+        assert follow_column(*(text_delta("alpha", c) for c in "abcdef")).text_tail(3) == "def"
 
     def test_control_characters_are_removed(self) -> None:
-        assert follow_column(text_delta("alpha", HOSTILE_TEXT)).tail == STRIPPED_TEXT
+        assert follow_column(text_delta("alpha", HOSTILE_TEXT)).text_tail(100) == STRIPPED_TEXT
 
 
 def test_narrow_terminal_gives_space_to_active_participants() -> None:
@@ -241,7 +237,7 @@ def test_all_participants_are_named_when_they_do_not_fit() -> None:
 
 
 def test_status_text_counts_waiting_seconds() -> None:
-    column = Column(make_participants(("a/one",))[0], "cyan", "a/one", waiting_since=100.0)
+    column = Column(make_participants(("a/one",))[0], "cyan", waiting_since=100.0)
     assert column.status_text(101.0) == "waiting"
     assert column.status_text(112.4) == "waiting for 12 s"
 

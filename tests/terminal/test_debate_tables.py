@@ -4,21 +4,17 @@ import pytest
 from inline_snapshot import snapshot
 from rich.console import Console
 
-from moot.terminal.debate_findings import DebateResults
 from moot.terminal.debate_tables import render_debate_tables
 from moot.types.events import Event
+from moot.types.run_state import fold_events
 from tests.support.debate_samples import ANALYSIS_EVENTS, HOSTILE_SUMMARY, debate_events
 
 STYLES = {"alpha": "cyan", "beta": "magenta", "gamma": "green"}
 
 
 def draw_tables(*analyses: Event, width: int = 80, terminal: bool = False) -> str:
-    findings, file = DebateResults(), StringIO()
-    for event in debate_events(*analyses):
-        findings.apply_event(event)
-    Console(file=file, width=width, force_terminal=terminal, highlight=False).print(
-        render_debate_tables(findings, STYLES)
-    )
+    run, file = fold_events(debate_events(*analyses)), StringIO()
+    Console(file=file, width=width, force_terminal=terminal, highlight=False).print(render_debate_tables(run, STYLES))
     return file.getvalue()
 
 

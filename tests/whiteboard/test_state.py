@@ -1,11 +1,9 @@
-from collections.abc import Sequence
-
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.types.actions import Action, Laser, get_action_name
+from moot.types.actions import Action, Laser
 from moot.types.drawing import (
     ClearWhiteboard,
     CloseWhiteboard,
@@ -17,100 +15,17 @@ from moot.types.drawing import (
     EditCode,
     OpenWhiteboard,
 )
-from moot.types.events import ActionDropped, Event, RunEnded, TextDelta, TextRetracted, TurnStatus
 from moot.whiteboard.state import (
-    BOARD_EVENT_TYPES,
     EMPTY_BOARD,
     MAX_ELEMENTS,
     Board,
     RecordedAction,
     apply_action,
     assign_element_id,
-    board_actions,
     find_action_problem,
     replay_actions,
 )
-from tests.support.whiteboard_events import (
-    FIRST_TURN,
-    SECOND_TURN,
-    action_taken,
-    draw_text,
-    turn_ended,
-    turn_fields,
-    turn_started,
-)
 from tests.support.whiteboard_strategies import ACTION_HISTORIES, ACTIONS, DRAWINGS, record_actions
-
-
-def action_names(events: Sequence[Event]) -> list[str]:
-    return [f"{entry.participant} {get_action_name(entry.action)}" for entry in board_actions(events)]
-
-
-def test_board_actions_are_listed_in_order_with_participant() -> None:
-    log = [
-        turn_started(FIRST_TURN),
-        action_taken(FIRST_TURN, OpenWhiteboard()),
-        turn_ended(FIRST_TURN),
-        turn_started(SECOND_TURN),
-        action_taken(SECOND_TURN, ClearWhiteboard()),
-    ]
-    assert action_names(log) == ["alpha wb_open", "beta wb_clear"]
-
-
-@pytest.mark.parametrize(
-    "void",
-    [
-        turn_started(FIRST_TURN, 2),
-        TextRetracted(**turn_fields(FIRST_TURN)),  # type: ignore[arg-type]
-        turn_ended(FIRST_TURN, status="failed"),
-    ],
-)
-def test_board_actions_exclude_restarted_or_failed_turn(void: Event) -> None:
-    log = [
-        turn_started(SECOND_TURN),
-        action_taken(SECOND_TURN, ClearWhiteboard()),
-        turn_started(FIRST_TURN),
-        action_taken(FIRST_TURN, OpenWhiteboard()),
-        void,
-    ]
-    assert action_names(log) == ["beta wb_clear"]
-
-
-@pytest.mark.parametrize("status", ["completed", "partial", "stopped", "interrupted"])
-def test_board_actions_include_turn_with_other_status(status: TurnStatus) -> None:
-    assert action_names(
-        [
-            turn_started(FIRST_TURN),
-            action_taken(FIRST_TURN, OpenWhiteboard()),
-            turn_ended(FIRST_TURN, status=status),
-        ]
-    ) == ["alpha wb_open"]
-
-
-def test_board_actions_ignore_rejected_actions_and_text() -> None:
-    said = TextDelta(**turn_fields(FIRST_TURN), text="wb_open")  # type: ignore[arg-type]
-    dropped = ActionDropped(**turn_fields(FIRST_TURN), name="wb_open", reason="No.")  # type: ignore[arg-type]
-    assert board_actions([turn_started(FIRST_TURN), said, dropped]) == []
-
-
-EVENT_LOGS = st.lists(
-    st.sampled_from(
-        [
-            *(turn_started(seat) for seat in (FIRST_TURN, SECOND_TURN)),
-            *(action_taken(seat, draw_text("a", id)) for seat in (FIRST_TURN, SECOND_TURN) for id in ("a", "b")),
-            turn_ended(FIRST_TURN),
-            turn_ended(SECOND_TURN, status="failed"),
-            RunEnded(status="completed"),
-        ]
-    ),
-    max_size=20,
-)
-
-
-@given(EVENT_LOGS)
-def test_board_actions_depend_only_on_board_event_types(log: list[Event]) -> None:
-    assert board_actions(log) == board_actions([event for event in log if isinstance(event, BOARD_EVENT_TYPES)])
-
 
 TEXT_DRAWING = DrawText(content="Hello", x=10, y=10)
 SHAPE_DRAWING = DrawShape(shape="rectangle", x=0, y=0)

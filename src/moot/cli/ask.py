@@ -21,15 +21,15 @@ from moot.providers.registry import Registry
 from moot.streaming.cancellation import StopSignal
 from moot.terminal.readers import JsonLinesReader, RunReader
 from moot.terminal.select import handle_write_error, select_reader
-from moot.terminal.usage import call_outside_turns, usage_lines
-from moot.types.billing import Charge
+from moot.terminal.usage import usage_lines
 from moot.types.chunks import Usage
 from moot.types.errors import UsageError
-from moot.types.events import AnalysisResult, Event, RunEnded, TurnEnded
+from moot.types.events import Event, RunEnded, TurnEnded
 from moot.types.requests import File, ModelMessage
+from moot.types.run_state import RunState
 from moot.whiteboard.render.png import render_png
 from moot.whiteboard.render.svg import render_svg
-from moot.whiteboard.state import BOARD_EVENT_TYPES, Board, RecordedAction, board_actions, replay_actions
+from moot.whiteboard.state import Board, replay_actions
 
 SILENCE_NOTICE_SECONDS = 10.0
 
@@ -79,12 +79,10 @@ def _build_user_message(options: AskOptions, piped: str, files: Sequence[File]) 
 
 
 class RunRecorder:
-    """Event callback of a run: passes events to the reader, and collects data for the final output."""
+    """Event callback of a run: passes events to the reader, and keeps the state for the final output."""
 
     def __init__(self, reader: RunReader, stop: StopSignal) -> None:
-        self.ended_turns: list[TurnEnded] = []
-        self.paid_calls: list[AnalysisResult | Charge] = []
-        self._whiteboard_events: list[Event] = []
+        self.run = RunState()
         self.write_error: OSError | None = None
         self._reader = reader
         self._stop = stop
@@ -93,18 +91,13 @@ class RunRecorder:
 
     def __call__(self, events: Sequence[Event]) -> None:
         self._last_event_at = self._clock()
-        self.ended_turns += [event for event in events if isinstance(event, TurnEnded)]
-        self._whiteboard_events += [event for event in events if isinstance(event, BOARD_EVENT_TYPES)]
-        self.paid_calls += [call for event in events if (call := call_outside_turns(event)) is not None]
+        for event in events:
+            self.run.apply(event)
         try:
             self._reader(events)
         except OSError as error:  # the output pipe is closed, or the disk is full
             self.write_error = error
             self._stop.request_stop()
-
-    @property
-    def whiteboard_entries(self) -> Sequence[RecordedAction]:
-        return board_actions(self._whiteboard_events)
 
     async def report_silence(self) -> None:
         """Print a notice to stderr for each `SILENCE_NOTICE_SECONDS` without an event."""
@@ -141,11 +134,11 @@ async def _ask_participants(
     if recorder.write_error is not None:
         return handle_write_error(recorder.write_error)
     if options.board is not None:
-        _write_whiteboard(options.board, replay_actions(recorder.whiteboard_entries))
+        _write_whiteboard(options.board, replay_actions(recorder.run.actions))
     if options.usage:
-        lines = usage_lines(participants, recorder.ended_turns, recorder.paid_calls)
+        lines = usage_lines(participants, recorder.run.ended_turns, recorder.run.analyses)
         sys.stderr.write("".join(f"moot: {line}\n" for line in lines))
-    return _exit_code(ended, recorder.ended_turns, stop)
+    return _exit_code(ended, recorder.run.ended_turns, stop)
 
 
 def _write_whiteboard(path: Path, board: Board) -> None:

@@ -12,8 +12,9 @@ from moot.store.runs.event_log import EventLog
 from moot.store.runs.runs import Runs
 from moot.types.discussions import LIVE_STATUSES, Message, Run
 from moot.types.errors import NotFound, UsageError
-from moot.types.events import Event
-from moot.whiteboard.state import Board, RecordedAction, board_actions, replay_actions
+from moot.types.events import ActionTaken, Event
+from moot.types.run_state import fold_events
+from moot.whiteboard.state import Board, replay_actions
 
 
 class Whiteboards:
@@ -38,7 +39,7 @@ class Whiteboards:
         if found is None or (found.again and found.status not in (*LIVE_STATUSES, "completed")):
             return await asyncio.to_thread(replay_messages, messages)
         events = await self._read_events(found.id, seq)
-        return await asyncio.to_thread(_apply_run_entries, messages, found, board_actions(events))
+        return await asyncio.to_thread(_apply_run_actions, messages, found, fold_events(events).actions)
 
     async def _find_run(self, tenant: str, discussion: str, run: str | None) -> Run | None:
         """Without an id, return the newest live run, or None."""
@@ -59,12 +60,12 @@ class Whiteboards:
         return events
 
 
-def _apply_run_entries(messages: Sequence[Message], run: Run, entries: Sequence[RecordedAction]) -> Board:
+def _apply_run_actions(messages: Sequence[Message], run: Run, actions: Sequence[ActionTaken]) -> Board:
     """Replay earlier messages, then the actions of the run.
 
     A regenerated answer replaces the old one, so the later messages are replayed after it.
     """
     matches = (at for at, message in enumerate(messages) if run.id == message.run or run.again == message.id)
     index = next(matches, len(messages))
-    board = replay_actions(entries, replay_messages(messages[:index]))
+    board = replay_actions(actions, replay_messages(messages[:index]))
     return replay_actions(board_entries(messages[index + 1 :]), board) if run.again else board

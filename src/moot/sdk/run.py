@@ -1,29 +1,17 @@
 """The handle of a run in the SDK, and its result."""
 
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing
 from typing import Any
 
 from msgspec import Struct
 
 from moot.streaming.cancellation import StopSignal
-from moot.types.billing import sum_costs
 from moot.types.chunks import Usage
 from moot.types.debate import DebateClaims, DebateSummary, Ranking
 from moot.types.errors import ProviderError, UsageError
-from moot.types.events import (
-    ANALYSIS_RESULTS,
-    ANSWERED_STATUSES,
-    Event,
-    LedgerMade,
-    Notice,
-    RankingMade,
-    RunEnded,
-    RunStarted,
-    RunStatus,
-    SummaryMade,
-    TurnEnded,
-)
+from moot.types.events import ANSWERED_STATUSES, Event, RunStatus, TurnEnded
+from moot.types.run_state import RunState
 from moot.types.streams import BatchStream
 
 
@@ -66,22 +54,20 @@ def _has_text(turn: TurnEnded) -> bool:
     return turn.status in ANSWERED_STATUSES or (turn.status == "stopped" and turn.message.text != "")
 
 
-def build_result(events: Sequence[Event], run_ended: RunEnded) -> Result:
-    turns = tuple(one for one in events if isinstance(one, TurnEnded))
-    notices = [one for one in events if isinstance(one, Notice)]
-    charges = [one.charge for one in notices if one.charge is not None]
-    calls = [*turns, *(one for one in events if isinstance(one, ANALYSIS_RESULTS)), *charges]
-    participants = [who for one in events if isinstance(one, RunStarted) for who in one.participants]
+def build_result(run: RunState) -> Result:
+    """Raises UsageError before the run has ended."""
+    if run.status is None:
+        raise UsageError("This run has not ended. Read all of its events, or await it.")
     return Result(
-        status=run_ended.status,
-        names={who.id: who.name for who in participants},
-        turns=turns,
-        summary=next((one.summary for one in events if isinstance(one, SummaryMade)), None),
-        claims=next((one.ledger for one in events if isinstance(one, LedgerMade)), None),
-        ranking=next((one.ranking for one in events if isinstance(one, RankingMade)), None),
-        notices=tuple(one.message for one in notices),
-        usage=sum((one.usage for one in calls), Usage()),
-        cost=sum_costs(one.cost for one in calls),
+        status=run.status,
+        names=run.names,
+        turns=tuple(run.ended_turns),
+        summary=run.summary,
+        claims=run.claims,
+        ranking=run.ranking,
+        notices=tuple(one.message for one in run.notices),
+        usage=run.usage,
+        cost=run.cost,
     )
 
 
@@ -92,7 +78,7 @@ class RunHandle:
         self._stream = stream
         self._stop = StopSignal()
         self._started = False
-        self._events: list[Event] = []
+        self._run = RunState()
 
     def stop(self) -> None:
         """Stop all participants. Partial answers stay in the result."""
@@ -104,7 +90,8 @@ class RunHandle:
         self._started = True
         async with aclosing(self._stream(self._stop)) as batches:
             async for batch in batches:
-                self._events += batch
+                for event in batch:
+                    self._run.apply(event)
                 for event in batch:
                     yield event
 
@@ -116,16 +103,11 @@ class RunHandle:
         if not self._started:
             async for _ in self:
                 pass
-        result = self.result
-        faults = [turn.fault for turn in result.turns if turn.fault is not None]
-        if result.status == "failed" and faults:
-            raise ProviderError(faults[-1])
-        return result
+        if self._run.status == "failed" and self._run.fault:
+            raise ProviderError(self._run.fault)
+        return self.result
 
     @property
     def result(self) -> Result:
         """Raises UsageError before the run has ended."""
-        ended = next((one for one in reversed(self._events) if isinstance(one, RunEnded)), None)
-        if ended is None:
-            raise UsageError("This run has not ended. Read all of its events, or await it.")
-        return build_result(self._events, ended)
+        return build_result(self._run)

@@ -1,7 +1,6 @@
 """Run reports: status, lanes, analysis results and cost of a run."""
 
-from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Iterable
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -13,12 +12,11 @@ from moot.store.runs.findings import load_results_and_notices
 from moot.store.runs.lanes import Lanes
 from moot.store.runs.runs import Runs
 from moot.types.chunks import Usage
-from moot.types.debate import Claim, DebateSummary, Lane, PositionChange, Ranking
+from moot.types.debate import Claim, DebateClaims, DebateSummary, Lane, PositionChange, Ranking
 from moot.types.discussions import Message, Run
 from moot.types.errors import NotFound
-from moot.types.events import Agreed, AnalysisResult, Decided, LedgerMade, Notice, RankingMade, SummaryMade
-
-F = TypeVar("F", bound=AnalysisResult)
+from moot.types.events import Agreed, Decided, Notice
+from moot.types.run_state import fold_events
 
 
 class LaneReport(Lane, frozen=True, kw_only=True):
@@ -61,22 +59,20 @@ class RunReports:
 
     async def get_report(self, tenant: str, id: str) -> RunReport:
         run = await self._runs.get_run(tenant, id)
-        events = await load_results_and_notices(self._database, [id])
-        results = [one for one in events if not isinstance(one, Notice)]
-        ledger = _newest_result(LedgerMade, results)
-        ranking, summary = _newest_result(RankingMade, results), _newest_result(SummaryMade, results)
+        state = fold_events(await load_results_and_notices(self._database, [id]))
+        claims = state.claims or DebateClaims(claims=(), flips=())
         spending = await self._usage_reports.run_spending(id)
         return RunReport(
             **asdict(run),
             lanes=tuple(await self._lane_reports(run)),
-            summary=summary.summary if summary else None,
-            ranking=ranking.ranking if ranking else None,
-            claims=ledger.ledger.claims if ledger else (),
-            flips=ledger.ledger.flips if ledger else (),
-            unproven=ledger.ledger.unproven if ledger else 0,
-            agreed=_newest_result(Agreed, results),
-            decisions=tuple(sorted((one for one in results if isinstance(one, Decided)), key=_turn_number)),
-            notices=tuple(one for one in events if isinstance(one, Notice) and one.participant is None),
+            summary=state.summary,
+            ranking=state.ranking,
+            claims=claims.claims,
+            flips=claims.flips,
+            unproven=claims.unproven,
+            agreed=state.agreement,
+            decisions=tuple(sorted((one for one in state.analyses if isinstance(one, Decided)), key=_turn_number)),
+            notices=tuple(one for one in state.notices if one.participant is None),
             usage=spending.usage,
             cost=spending.cost,
             unpriced=spending.unpriced,
@@ -117,7 +113,3 @@ def _stage_anchors(run: Run, participant: str, instructions: Iterable[Message]) 
 
 def _turn_number(decision: Decided) -> int:
     return decision.turn
-
-
-def _newest_result(kind: type[F], results: Sequence[AnalysisResult]) -> F | None:
-    return max((one for one in results if isinstance(one, kind)), key=lambda one: one.seq, default=None)

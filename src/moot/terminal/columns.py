@@ -14,8 +14,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from moot.terminal.debate_findings import DebateResults
 from moot.terminal.debate_tables import render_debate_tables
+from moot.terminal.debate_text import has_debate_report, is_debate
 from moot.terminal.readers import ending_text, notice_text, stage_title, strip_control_chars
 from moot.types.events import (
     Event,
@@ -23,15 +23,13 @@ from moot.types.events import (
     RunEnded,
     RunStarted,
     StageStarted,
-    TextDelta,
-    TextRetracted,
-    ThoughtDelta,
     ToolCalled,
     ToolReturned,
     TurnEnded,
     TurnStarted,
 )
 from moot.types.participants import Participant
+from moot.types.run_state import RunState, TurnState
 
 MIN_PANEL_LINES = 4  # two of text, two of border
 MIN_COLUMN_WIDTH = 36  # characters
@@ -45,25 +43,30 @@ class Column(Struct):
 
     participant: Participant
     style: str
-    model: str
-    state: str = "waiting"
-    tail: str = ""  # end of the text, as much as fits on the screen
-    turn: TurnEnded | None = None  # not printed yet
-    is_speaking: bool = False  # a turn has started and not ended
+    turn: TurnState | None = None  # the newest; None before the first, and after it was printed above the view
     waiting_since: float = 0.0  # seconds of the console's clock
 
+    @property
+    def turn_end(self) -> TurnEnded | None:
+        return self.turn.end if self.turn else None
+
+    @property
+    def is_speaking(self) -> bool:
+        return self.turn is not None and self.turn.end is None
+
+    def text_tail(self, max_chars: int) -> str:
+        return strip_control_chars(self.turn.text[-max_chars:]) if self.turn else ""
+
     def status_text(self, now: float) -> str:
-        seconds = now - self.waiting_since
-        return f"waiting for {seconds:.0f} s" if self.state == "waiting" and seconds >= 3 else self.state
+        seconds, status = now - self.waiting_since, self.turn.status if self.turn else "waiting"
+        return f"waiting for {seconds:.0f} s" if status == "waiting" and seconds >= 3 else status
 
 
 class LiveColumns:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._columns: dict[str, Column] = {}
-        self._has_stages = False
-        self._writing_report = False  # requests for the debate report run and emit no text
-        self._debate_results = DebateResults()
+        self._run = RunState()
         self._live = RichLive(
             get_renderable=self.render_view,
             console=console,
@@ -81,7 +84,7 @@ class LiveColumns:
     def apply_events(self, events: Sequence[Event]) -> None:
         """Update the state without rendering."""
         for event in events:
-            self._debate_results.apply_event(event)
+            self._run.apply(event)
             match event:
                 case RunStarted(participants=participants):
                     self._columns = columns_for(participants)
@@ -91,29 +94,26 @@ class LiveColumns:
                     if text := notice_text(event):
                         self._console.print(Text(strip_control_chars(f"{name}{text}"), style="dim"))
                 case StageStarted():
-                    self._has_stages = True
-                    self._writing_report = event.stage == "synthesis" and self._debate_results.is_debate
                     marker = Text(stage_title(event), style="dim")
                     self._print_above(Group(Rule(marker, characters="╌", style="dim"), ""))
-                case RunEnded() if self._debate_results.has_answers:
-                    self._writing_report = False
+                case RunEnded() if has_debate_report(self._run):
                     self._print_above(self._debate_report())
-                case _:
-                    update_columns(self._columns, event, max_chars=self._console.width * self._console.height)
-                    if isinstance(event, TurnStarted):
-                        self._columns[event.participant].waiting_since = self._console.get_time()
-                    elif isinstance(event, TurnEnded) and self._has_stages:
-                        self._print_if_idle()
+                case TurnStarted(participant=who):
+                    self._columns[who].turn = self._run.turns[event.turn_key]
+                    self._columns[who].waiting_since = self._console.get_time()
+                case TurnEnded(participant=who):
+                    self._columns[who].turn = self._run.turns[event.turn_key]
+                    self._print_if_idle()
 
     def close(self) -> None:
         self._live.stop()
         for column in self._columns.values():
-            if not self._has_stages or column.is_speaking or column.turn:
+            if not self._run.stages or column.turn:
                 self._console.print(self._full_answer(column))
 
     def _print_if_idle(self) -> None:
-        """Print ended turns in the order of participants, once no turn is running."""
-        if any(column.is_speaking for column in self._columns.values()):
+        """In a run with stages, print ended turns in the order of participants, once no turn is running."""
+        if not self._run.stages or any(column.is_speaking for column in self._columns.values()):
             return
         for column in self._columns.values():
             if column.turn is not None:
@@ -123,18 +123,27 @@ class LiveColumns:
     def _debate_report(self) -> RenderableType:
         styles = {who: column.style for who, column in self._columns.items()}
         marker = Text("Minutes", style="dim")
-        return Group(Rule(marker, characters="╌", style="dim"), "", render_debate_tables(self._debate_results, styles))
+        return Group(Rule(marker, characters="╌", style="dim"), "", render_debate_tables(self._run, styles))
 
     def _print_above(self, renderable: RenderableType) -> None:
         """Print above the live view. Refresh it first, so that it drops the columns of ended turns."""
         self._live.refresh()
         self._console.print(renderable)
 
+    @property
+    def _is_writing_report(self) -> bool:
+        """Requests for the debate report run and emit no text."""
+        return is_debate(self._run) and self._run.stages[-1].stage == "synthesis" and self._run.status is None
+
+    @property
+    def _max_tail_chars(self) -> int:
+        return self._console.width * self._console.height
+
     def render_view(self) -> RenderableType:
         """Render the last lines of every column, side by side if the terminal is wide enough."""
-        columns = [column for column in self._columns.values() if column.is_speaking or not self._has_stages]
+        columns = [column for column in self._columns.values() if column.is_speaking or not self._run.stages]
         if not columns:
-            return Text(WRITING_REPORT_MESSAGE if self._writing_report else "", style="dim")
+            return Text(WRITING_REPORT_MESSAGE if self._is_writing_report else "", style="dim")
         max_lines = max(8, self._console.height - 2)
         if self._console.width // len(columns) < MIN_COLUMN_WIDTH:
             return self._stack_columns(columns, max_lines)
@@ -148,7 +157,7 @@ class LiveColumns:
 
     def _stack_columns(self, columns: list[Column], max_lines: int) -> Group:
         """Use panels for running turns, as many as fit. The other columns are one line each."""
-        speaking = [column for column in columns if column.turn is None]
+        speaking = [column for column in columns if column.turn_end is None]
         fitting = max(1, (max_lines - len(columns)) // MIN_PANEL_LINES)
         panels = {column.participant.id for column in speaking[:fitting]}
         height = (max_lines - (len(columns) - len(panels))) // max(1, len(panels))
@@ -180,48 +189,28 @@ class LiveColumns:
         )
 
     def _column_lines(self, column: Column, width: int) -> Lines:
-        ending = ending_text(column.turn) if column.turn else ""
-        gap = Text("\n\n" if column.tail and ending else "")
-        return gap.join([Text(column.tail), Text(strip_control_chars(ending), style="red")]).wrap(
+        ending = ending_text(column.turn_end) if column.turn_end else ""
+        tail = column.text_tail(self._max_tail_chars)
+        gap = Text("\n\n" if tail and ending else "")
+        return gap.join([Text(tail), Text(strip_control_chars(ending), style="red")]).wrap(
             self._console, max(1, width - 4)
         )
 
     def _column_title(self, column: Column) -> Text:
-        return Text(f"{column.participant.name} · {column.model}", style=f"bold {column.style}")
+        model = column.turn.model if column.turn else column.participant.model
+        return Text(f"{column.participant.name} · {model}", style=f"bold {column.style}")
 
     def _full_answer(self, column: Column) -> RenderableType:
         parts: list[RenderableType] = [Rule(self._column_title(column), style=column.style)]
-        if column.turn is None:
-            parts.append(Text(column.tail))
+        if (turn := column.turn_end) is None:
+            parts.append(Text(column.text_tail(self._max_tail_chars)))
         else:
-            texts = (column.turn.message.text, column.turn.message.details)
+            texts = (turn.message.text, turn.message.details)
             parts += [Text(strip_control_chars(text).rstrip()) for text in texts if text]
-            if ending := ending_text(column.turn):
-                parts.append(Text(strip_control_chars(ending), style="red" if column.turn.fault else "yellow"))
+            if ending := ending_text(turn):
+                parts.append(Text(strip_control_chars(ending), style="red" if turn.fault else "yellow"))
         return Group(*parts, "")
 
 
 def columns_for(participants: Sequence[Participant]) -> dict[str, Column]:
-    return {p.id: Column(p, COLUMN_STYLES[index % len(COLUMN_STYLES)], p.model) for index, p in enumerate(participants)}
-
-
-def update_columns(columns: dict[str, Column], event: Event, max_chars: int) -> None:
-    """Apply an event. The columns keep the last `max_chars` characters of a text."""
-    match event:
-        case TurnStarted():
-            column = columns[event.participant]
-            column.model, column.tail, column.state = event.model, "", "waiting"
-            column.turn, column.is_speaking = None, True
-        case TextDelta():
-            column = columns[event.participant]
-            column.tail, column.state = (
-                (column.tail + strip_control_chars(event.text))[-max_chars:],
-                "speaking",
-            )
-        case ThoughtDelta():
-            columns[event.participant].state = "thinking"
-        case TextRetracted():
-            columns[event.participant].tail = ""
-        case TurnEnded():
-            column = columns[event.participant]
-            column.turn, column.state, column.is_speaking = event, event.status, False
+    return {p.id: Column(p, COLUMN_STYLES[index % len(COLUMN_STYLES)]) for index, p in enumerate(participants)}

@@ -8,8 +8,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from moot.terminal.debate_findings import DebateResults
 from moot.terminal.readers import strip_control_chars
+from moot.terminal.usage import cost_text
 from moot.transcript.debate_report import (
     describe_dropped_quotes,
     number_ranks,
@@ -18,25 +18,28 @@ from moot.transcript.debate_report import (
     position_status,
 )
 from moot.types.debate import ClaimQuote, DebateClaims, DebateSummary, Ranking
+from moot.types.run_state import RunState
 
 POSITION_STYLES = {"changed": "yellow", "kept": "green", "no answer": "red"}
 
 StyledNames = Mapping[str, Text]  # by participant id, in the participant's colour
 
 
-def render_debate_tables(results: DebateResults, styles: Mapping[str, str]) -> Group:
+def render_debate_tables(run: RunState, styles: Mapping[str, str]) -> Group:
     """`styles` are the Rich styles by participant id."""
-    names = {who: Text(strip_control_chars(name), style=styles[who]) for who, name in results.names.items()}
+    names = {who: Text(strip_control_chars(name), style=styles[who]) for who, name in run.names.items()}
     parts: list[RenderableType] = []
-    if results.summary is not None:
-        parts += [_summary_panel(results.summary), _positions_table(results.summary, names)]
-    if results.ranking is not None:
-        parts.append(_ranking_table(results.ranking, names))
-    if results.claims is not None and results.claims.flips:
-        parts.append(_position_changes(results.claims, results.names))
-    if results.claims is not None and (results.claims.claims or results.claims.unproven):
-        parts.append(_claims_table(results.claims, names))
-    return Group(*(line for part in parts for line in (part, "")), Text(f"Cost in all: {results.total_cost_text}"), "")
+    if run.summary is not None:
+        parts += [_summary_panel(run.summary), _positions_table(run.summary, names)]
+    if run.ranking is not None:
+        parts.append(_ranking_table(run.ranking, names))
+    if run.claims is not None and run.claims.flips:
+        parts.append(_position_changes(run.claims, run.names))
+    if run.claims is not None and (run.claims.claims or run.claims.unproven):
+        parts.append(_claims_table(run.claims, names))
+    return Group(
+        *(line for part in parts for line in (part, "")), Text(f"Cost in all: {cost_text(run.paid_calls)}"), ""
+    )
 
 
 def _summary_panel(summary: DebateSummary) -> Panel:

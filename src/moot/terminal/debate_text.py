@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from moot.terminal.debate_findings import DebateResults
+from moot.terminal.usage import cost_text
 from moot.transcript.debate_report import (
     describe_dropped_quotes,
     number_ranks,
@@ -11,21 +11,29 @@ from moot.transcript.debate_report import (
     position_status,
 )
 from moot.types.debate import ClaimQuote, DebateClaims, DebateSummary, Ranking
+from moot.types.events import ANSWERED_STATUSES
+from moot.types.run_state import RunState
 
 
-def debate_report_lines(results: DebateResults) -> list[str]:
+def is_debate(run: RunState) -> bool:
+    return any(one.stage == "initial" for one in run.stages)
+
+
+def has_debate_report(run: RunState) -> bool:
+    """False before the first answer, and outside a debate."""
+    return is_debate(run) and any(turn.status in ANSWERED_STATUSES for turn in run.ended_turns)
+
+
+def debate_report_lines(run: RunState) -> list[str]:
     """Return the lines of all parts. An empty line follows each part."""
     parts: list[Iterator[str]] = []
-    if results.summary is not None:
-        parts += [_summary_lines(results.summary), _position_lines(results.summary, results.names)]
-    if results.ranking is not None:
-        parts.append(_ranking_lines(results.ranking, results.names))
-    if results.claims is not None:
-        parts += [
-            _position_change_lines(results.claims, results.names),
-            _claim_lines(results.claims, results.names),
-        ]
-    parts.append(iter([f"Cost: {results.total_cost_text}"]))
+    if run.summary is not None:
+        parts += [_summary_lines(run.summary), _position_lines(run.summary, run.names)]
+    if run.ranking is not None:
+        parts.append(_ranking_lines(run.ranking, run.names))
+    if run.claims is not None:
+        parts += [_position_change_lines(run.claims, run.names), _claim_lines(run.claims, run.names)]
+    parts.append(iter([f"Cost: {cost_text(run.paid_calls)}"]))
     rendered = [list(part) for part in parts]
     return [line for part in rendered if part for line in (*part, "")]
 

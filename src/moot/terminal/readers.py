@@ -5,8 +5,7 @@ from typing import Protocol, TextIO
 
 import msgspec
 
-from moot.terminal.debate_findings import DebateResults
-from moot.terminal.debate_text import debate_report_lines
+from moot.terminal.debate_text import debate_report_lines, has_debate_report
 from moot.types.events import (
     Event,
     Notice,
@@ -20,6 +19,7 @@ from moot.types.events import (
     ToolReturned,
     TurnEnded,
 )
+from moot.types.run_state import RunState
 
 MAX_TOOL_CHARS = 200  # of arguments and results of a tool call
 CONTROL_CHARS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
@@ -107,21 +107,19 @@ class PlainReader:
     def __init__(self, out: TextIO, err: TextIO) -> None:
         self._out = out
         self._err = err
-        self._names: dict[str, str] = {}
         self._pending: list[str] = []  # ids of participants without a block in this stage, in order
         self._ended_turns: dict[str, TurnEnded] = {}
-        self._debate_results = DebateResults()
+        self._run = RunState()
 
     def __call__(self, events: Sequence[Event]) -> None:
         for event in events:
-            self._debate_results.apply_event(event)
+            self._run.apply(event)
             match event:
-                case RunStarted(participants=participants):
-                    self._names = {who.id: who.name for who in participants}
-                    self._pending = list(self._names)
+                case RunStarted():
+                    self._pending = list(self._run.names)
                 case StageStarted():
                     self._print_rest()
-                    self._pending, self._ended_turns = list(self._names), {}
+                    self._pending, self._ended_turns = list(self._run.names), {}
                     self._out.write(f"--- {stage_title(event)} ---\n\n")
                     self._out.flush()
                 case Notice() | ToolCalled() | ToolReturned():
@@ -130,11 +128,9 @@ class PlainReader:
                 case TurnEnded(participant=participant):
                     self._ended_turns[participant] = event
                     self._print_ready()
-                case RunEnded() if self._debate_results.has_answers:
+                case RunEnded() if has_debate_report(self._run):
                     self._print_rest()
-                    lines = "".join(
-                        f"{strip_control_chars(line)}\n" for line in debate_report_lines(self._debate_results)
-                    )
+                    lines = "".join(f"{strip_control_chars(line)}\n" for line in debate_report_lines(self._run))
                     self._out.write(f"--- Minutes ---\n\n{lines}")
                     self._out.flush()
 
@@ -150,7 +146,7 @@ class PlainReader:
         while self._pending and self._pending[0] in self._ended_turns:
             participant = self._pending.pop(0)
             turn = self._ended_turns[participant]
-            self._out.write(f"=== {self._names[participant]} · {turn.model} ===\n")
+            self._out.write(f"=== {self._run.names[participant]} · {turn.model} ===\n")
             for part in (turn.message.text, turn.message.details, ending_line(turn)):
                 if part:
                     self._out.write(f"{part.rstrip()}\n")
@@ -158,7 +154,7 @@ class PlainReader:
         self._out.flush()
 
     def _prefix_name(self, participant: str | None, text: str) -> str:
-        return f"{self._names[participant]}: {text}" if participant in self._names else text
+        return f"{self._run.names[participant]}: {text}" if participant in self._run.names else text
 
 
 class JsonLinesReader:

@@ -5,18 +5,16 @@ from collections.abc import Mapping, Sequence
 from moot.types.billing import SMALLEST_AMOUNT_USD, Charge, format_usd, sum_costs
 from moot.types.chunks import Usage
 from moot.types.events import (
-    ANALYSIS_RESULTS,
     Agreed,
     AnalysisResult,
     BallotCast,
     Decided,
-    Event,
     LedgerMade,
-    Notice,
     SummaryMade,
     TurnEnded,
 )
 from moot.types.participants import Participant
+from moot.types.run_state import PaidCall
 
 # Model calls outside the turns. RankingMade is missing: it is computed from the votes, without a model call.
 PURPOSE_LABELS: Mapping[type[AnalysisResult], str] = {
@@ -26,16 +24,6 @@ PURPOSE_LABELS: Mapping[type[AnalysisResult], str] = {
     BallotCast: "Ranking",
     Decided: "Director",
 }
-
-
-PaidCall = TurnEnded | AnalysisResult | Charge
-
-
-def call_outside_turns(event: Event) -> AnalysisResult | Charge | None:
-    """Return the paid call of an analysis, also of a failed one, which only has a notice."""
-    if isinstance(event, Notice):
-        return event.charge
-    return event if isinstance(event, ANALYSIS_RESULTS) else None
 
 
 def usage_lines(

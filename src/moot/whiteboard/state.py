@@ -18,7 +18,7 @@ from moot.types.drawing import (
     EditCode,
     OpenWhiteboard,
 )
-from moot.types.events import ActionTaken, Event, TextRetracted, TurnEnded, TurnKey, TurnStarted
+from moot.types.events import ActionTaken
 from moot.whiteboard.code_listing import CodeListing, create_listing, edit_listing, find_edit_problem
 
 MAX_ELEMENTS = 100
@@ -96,7 +96,7 @@ def apply_action(board: Board, action: Action, participant: str | None = None) -
             return board
 
 
-def replay_actions(actions: Iterable[RecordedAction], board: Board = EMPTY_BOARD) -> Board:
+def replay_actions(actions: Iterable[RecordedAction | ActionTaken], board: Board = EMPTY_BOARD) -> Board:
     """Apply actions in order, starting from `board`."""
     return reduce(lambda state, entry: apply_action(state, entry.action, entry.participant), actions, board)
 
@@ -147,25 +147,3 @@ def _unused_element_id(preferred: str, used_ids: Iterable[str]) -> str:
         return preferred
     suffixed = (f"{preferred[: MAX_ELEMENT_ID_LENGTH - 4]}-{number}" for number in range(2, MAX_ELEMENTS + 3))
     return next(id for id in suffixed if id not in used_ids)
-
-
-BOARD_EVENT_TYPES = (
-    TurnStarted,
-    ActionTaken,
-    TextRetracted,
-    TurnEnded,
-)  # event types that `board_actions` handles
-
-
-def board_actions(events: Iterable[Event]) -> list[RecordedAction]:
-    """Return the valid actions of a run. A turn that restarts, is retracted or fails loses its actions."""
-    done: list[tuple[TurnKey, RecordedAction]] = []
-    for event in events:
-        match event:
-            case ActionTaken(action=action):
-                done.append((event.turn_key, RecordedAction(participant=event.participant, action=action)))
-            case TurnStarted() | TextRetracted() | TurnEnded(status="failed"):
-                done = [one for one in done if one[0] != event.turn_key]
-            case _:
-                pass
-    return [entry for _, entry in done]

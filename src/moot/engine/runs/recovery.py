@@ -3,7 +3,6 @@
 `RunManager` resumes the run, and `TurnRunner` calls the model of such a turn again. If the run ends instead, they end with the text that clients already received.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable
 
 from msgspec import Struct
@@ -14,26 +13,19 @@ from moot.engine.turns.outcomes import turn_message
 from moot.engine.turns.token_estimates import estimate_usage
 from moot.store.runs.runs import RunLease
 from moot.streaming.lesson_turn import encode_lesson_items
-from moot.types.actions import Action
 from moot.types.debate import LANE_STAGES, Lane
 from moot.types.discussions import Message
 from moot.types.events import (
     STATUS_BY_STOP_REASON,
-    ActionTaken,
     Answer,
     Event,
     StopReason,
-    TextDelta,
-    TextRetracted,
-    ThoughtDelta,
-    ToolCalled,
-    ToolReturned,
     TurnEnded,
     TurnKey,
-    TurnStarted,
     TurnStatus,
 )
 from moot.types.requests import ModelRequest
+from moot.types.run_state import ToolCallState, TurnState, fold_events
 from moot.types.tools import ToolUse
 
 
@@ -65,60 +57,30 @@ class InterruptedTurn(Struct, frozen=True):
 
 def find_interrupted_turns(events: Iterable[Event]) -> dict[TurnKey, InterruptedTurn]:
     """Return turns that started and did not end. A second start event of a turn discards the text before it."""
-    models: dict[TurnKey, str] = {}
-    lines: defaultdict[TurnKey, list[str | Action]] = defaultdict(list)
-    thoughts: defaultdict[TurnKey, list[str]] = defaultdict(list)
-    calls: defaultdict[TurnKey, dict[str, ToolUse]] = defaultdict(dict)
-    for event in events:
-        match event:
-            case TurnStarted(model=model):
-                models[event.turn_key] = model
-                lines[event.turn_key], thoughts[event.turn_key], calls[event.turn_key] = [], [], {}
-            case TextDelta(text=text):
-                lines[event.turn_key].append(text)
-            case ActionTaken(action=action):
-                lines[event.turn_key].append(action)
-            case ThoughtDelta(text=text):
-                thoughts[event.turn_key].append(text)
-            case ToolCalled(call_id=id):
-                calls[event.turn_key][id] = _interrupted_tool_use(event, len(_join_speech(lines[event.turn_key])))
-            case ToolReturned(call_id=id) if id in calls[event.turn_key]:
-                calls[event.turn_key][id] = replace(
-                    calls[event.turn_key][id],
-                    content=event.content,
-                    is_error=event.is_error,
-                    seconds=event.seconds,
-                )
-            case TextRetracted():
-                lines[event.turn_key].clear()
-            case TurnEnded():
-                models.pop(event.turn_key, None)
-            case _:
-                pass
-    return {
-        at: InterruptedTurn(at, model, _build_answer(lines[at], "".join(thoughts[at]), tuple(calls[at].values())))
-        for at, model in models.items()
-    }
+    live_turns = [turn for turn in fold_events(events).live_turns if turn.attempt]
+    return {turn.key: InterruptedTurn(turn.key, turn.model, _received_answer(turn)) for turn in live_turns}
 
 
-def _build_answer(lines: list[str | Action], thoughts: str, tools: tuple[ToolUse, ...]) -> Answer:
-    acted = any(not isinstance(line, str) for line in lines)
-    return Answer(_join_speech(lines), thoughts, script=encode_lesson_items(lines) if acted else "", tools=tools)
+def _received_answer(turn: TurnState) -> Answer:
+    items = [part if isinstance(part, str) else part.action for part in turn.parts]
+    return Answer(
+        turn.text,
+        turn.thoughts,
+        script=encode_lesson_items(items) if any(turn.actions) else "",
+        tools=tuple(map(_tool_use, turn.calls.values())),
+    )
 
 
-def _join_speech(lines: list[str | Action]) -> str:
-    return "".join(line for line in lines if isinstance(line, str))
-
-
-def _interrupted_tool_use(call: ToolCalled, text_length: int) -> ToolUse:
+def _tool_use(state: ToolCallState) -> ToolUse:
+    call, result = state.call, state.result
     return ToolUse(
         call_id=call.call_id,
         name=call.name,
         arguments=call.arguments,
-        content="It was cut off before it had returned.",
-        is_error=True,
-        seconds=0.0,
-        said=text_length,
+        content=result.content if result else "It was cut off before it had returned.",
+        is_error=result.is_error if result else True,
+        seconds=result.seconds if result else 0.0,
+        said=state.text_offset,
     )
 
 

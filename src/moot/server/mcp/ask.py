@@ -178,12 +178,12 @@ class AskRunner:
         if follow_task.cancelled():
             raise Forbidden("The credential was deleted during the run. Create a new token.")
         report = follow_task.result()
-        if report.status is None:
+        if report.run.status is None:
             raise NotFound("The discussion was deleted during the run.")
         return AskResult(
             discussion=started.discussion.id,
             run=started.run.id,
-            status=report.status,
+            status=report.run.status,
             answers=report.final_answers,
         )
 
@@ -196,9 +196,9 @@ class AskRunner:
                 for frame in batch:
                     if message := report.apply_event(decode_frame(frame)):
                         await report_progress(report.characters, message)
-                if report.live_preview and clock() - previewed_at >= PROGRESS_INTERVAL_SECONDS:
+                if clock() - previewed_at >= PROGRESS_INTERVAL_SECONDS and (preview := report.live_preview):
                     previewed_at = clock()
-                    await report_progress(report.characters, report.live_preview)
+                    await report_progress(report.characters, preview)
         return report
 
     async def _stop_run(self, caller: Caller, start_task: "asyncio.Task[StartedRun]") -> None:

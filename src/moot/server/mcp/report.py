@@ -11,18 +11,14 @@ from moot.types.events import (
     ApprovalWanted,
     Event,
     Notice,
-    RunEnded,
-    RunStarted,
-    RunStatus,
     StageStarted,
     TextDelta,
-    TextRetracted,
     TurnEnded,
-    TurnKey,
     TurnStarted,
     TurnStatus,
 )
 from moot.types.modes import LESSON_STAGE as LESSON
+from moot.types.run_state import RunState
 
 TAIL_CHARS = 80  # of streamed text in the live preview, per participant
 MAX_RESULT_CHARS = 300_000  # of one tool result: MCP clients limit the size of a message
@@ -45,55 +41,40 @@ class ParticipantAnswer(Struct, frozen=True, kw_only=True):
 
 
 class McpRunReport:
-    """State of one run, built from its events."""
+    """Texts for an MCP client, from the state of one run."""
 
     def __init__(self) -> None:
-        self.status: RunStatus | None = None  # None until the run ends
         self.characters = 0  # streamed so far, of all participants
-        self._names: dict[str, str] = {}
-        self._tails: dict[str, str] = {}
-        self._turns: dict[TurnKey, TurnEnded] = {}
+        self.run = RunState()
 
     def apply_event(self, event: Event) -> str | None:
         """Return a progress message, or None if the event needs none."""
+        self.run.apply(event)
         match event:
-            case RunStarted(participants=participants):
-                self._names = {participant.id: participant.name for participant in participants}
+            case TextDelta(text=text):
+                self.characters += len(text)
             case StageStarted():
                 return f"{_stage_title(event)} begins."
             case TurnStarted():
-                self._tails[event.participant] = ""
                 return f"{self._participant_name(event.participant)} is asked ({event.model})."
-            case TextDelta(text=text):
-                self.characters += len(text)
-                self._tails[event.participant] = (self._tails.get(event.participant, "") + text)[-TAIL_CHARS:]
-            case TextRetracted():
-                self._tails[event.participant] = ""
             case Notice(message=message):
                 return message
             case ApprovalWanted():
                 return approval_instructions(self._participant_name(event.participant), event)
             case TurnEnded():
-                self._tails.pop(event.participant, None)
-                self._turns[event.turn_key] = event
                 return f"{self._participant_name(event.participant)} has ended: {event.status}."
-            case RunEnded(status=status):
-                self.status = status
         return None
 
     @property
     def live_preview(self) -> str:
         """The end of the streamed text of each active participant."""
-        return "\n".join(
-            f"{self._participant_name(participant)}: {' '.join(tail.split())}"
-            for participant, tail in self._tails.items()
-            if tail.strip()
-        )
+        tails = {turn.key.participant: turn.text[-TAIL_CHARS:].split() for turn in self.run.live_turns}
+        return "\n".join(f"{self._participant_name(who)}: {' '.join(tail)}" for who, tail in tails.items() if tail)
 
     @property
     def final_answers(self) -> tuple[ParticipantAnswer, ...]:
         """The synthesis if there is one; all turns of a lesson; else the last answer of each participant."""
-        turns = list(self._turns.values())
+        turns = list({turn.turn_key: turn for turn in self.run.ended_turns}.values())
         syntheses = [turn for turn in turns if turn.stage == "synthesis" and turn.status in ANSWERED_STATUSES]
         if syntheses:
             return (self._participant_answer(syntheses[-1]),)
@@ -103,7 +84,7 @@ class McpRunReport:
         for turn in turns:
             if turn.status in ANSWERED_STATUSES or turn.participant not in last:
                 last[turn.participant] = turn
-        return tuple(self._participant_answer(last[id]) for id in self._names if id in last)
+        return tuple(self._participant_answer(last[id]) for id in self.run.names if id in last)
 
     def _participant_answer(self, turn: TurnEnded) -> ParticipantAnswer:
         return ParticipantAnswer(
@@ -116,7 +97,7 @@ class McpRunReport:
         )
 
     def _participant_name(self, participant: str) -> str:
-        return self._names.get(participant, participant)
+        return self.run.names.get(participant, participant)
 
 
 def _stage_title(stage: StageStarted) -> str:

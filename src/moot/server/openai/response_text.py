@@ -14,14 +14,12 @@ from moot.types.chunks import FinishReason as ModelFinishReason
 from moot.types.chunks import Usage
 from moot.types.errors import ProviderError
 from moot.types.events import (
-    ANALYSIS_RESULTS,
     ANSWERED_STATUSES,
     ApprovalWanted,
     Event,
     Notice,
     NoticeKind,
     RunEnded,
-    RunStarted,
     TextDelta,
     TextRetracted,
     ThoughtDelta,
@@ -31,6 +29,7 @@ from moot.types.events import (
 )
 from moot.types.faults import make_fault
 from moot.types.run_plan import RunPlan
+from moot.types.run_state import RunState
 
 TRANSIENT_NOTICES: frozenset[NoticeKind] = frozenset(
     {"retry", "waiting", "next_key"}
@@ -66,18 +65,20 @@ class ResponseText:
     """One answer, built from events. After the last event, `failure` is None if the answer is complete."""
 
     def __init__(self, plan: RunPlan) -> None:
-        self.usage = Usage()
         self.finish: FinishReason = "stop"
         self.failure: ProviderError | None = ProviderError(make_fault("api_error", STOPPED_MESSAGE))
         self._content: list[str] = []
         self._reasoning: list[str] = []
         self._plan = plan
-        self._names = {participant.id: participant.name for participant in plan.participants}
+        self._run = RunState(participants=plan.participants)  # of whole turns: partial text goes out at once
         self._has_several_participants = plan.mode != "single" and len(plan.responding_participants) > 1
         self._pending_turns: dict[TurnKey, _PendingTurn] = {}  # in order of their start
         self._active_turn: TurnKey | None = None
-        self._finished_turns: list[TurnEnded] = []
         self._notices: list[str] = []
+
+    @property
+    def usage(self) -> Usage:
+        return self._run.usage
 
     @property
     def content(self) -> str:
@@ -90,6 +91,8 @@ class ResponseText:
     def apply_events(self, events: Sequence[Event]) -> list[TextPiece]:
         pieces: list[TextPiece] = []
         for event in events:
+            if not isinstance(event, PARTIAL_EVENTS):
+                self._run.apply(event)
             for piece in self._event_pieces(event):
                 if piece.text:
                     (self._content if piece.is_content else self._reasoning).append(piece.text)
@@ -102,8 +105,6 @@ class ResponseText:
 
     def _event_pieces(self, event: Event) -> Iterator[TextPiece]:
         match event:
-            case RunStarted():
-                self._names |= {participant.id: participant.name for participant in event.participants}
             case TurnStarted() | TextRetracted():
                 yield from self._discard_turn_text(event.turn_key)
             case TextDelta():
@@ -113,15 +114,12 @@ class ResponseText:
             case ApprovalWanted():
                 yield self._approval_piece(event)
             case TurnEnded():
-                self._finished_turns.append(event)
-                self.usage += event.usage
                 yield from self._finish_turn(event)
-            case Notice():
-                yield from self._add_notice(event)
+            case Notice(kind=kind, message=message) if kind not in TRANSIENT_NOTICES:
+                self._notices.append(message)
+                yield from self._emit_pending()
             case RunEnded():
                 yield from self._finish_run(event)
-            case _ if isinstance(event, ANALYSIS_RESULTS):
-                self.usage += event.usage
 
     def _add_text(self, turn_key: TurnKey, text: str) -> Iterator[TextPiece]:
         turn = self._pending_turns.setdefault(turn_key, _PendingTurn())
@@ -145,12 +143,6 @@ class ResponseText:
             yield TextPiece(RESTART_MARKER, self._is_content(turn_key))
         turn.pending_texts.clear()
         turn.has_text = False
-
-    def _add_notice(self, notice: Notice) -> Iterator[TextPiece]:
-        self.usage += notice.charge.usage if notice.charge else Usage()
-        if notice.kind not in TRANSIENT_NOTICES:
-            self._notices.append(notice.message)
-            yield from self._emit_pending()
 
     def _approval_piece(self, approval: ApprovalWanted) -> TextPiece:
         """Return the approval request at once, without buffering: the active turn itself may wait for it."""
@@ -211,7 +203,7 @@ class ResponseText:
     def _fallback_answers(self) -> Iterator[TextPiece]:
         """Return the answers of the last round as content, if the run has no final answer, e.g. no synthesis."""
         answered = [
-            turn for turn in self._finished_turns if turn.status in ANSWERED_STATUSES and turn.message.text.strip()
+            turn for turn in self._run.ended_turns if turn.status in ANSWERED_STATUSES and turn.message.text.strip()
         ]
         newest = [turn for turn in answered if (turn.stage, turn.round) == (answered[-1].stage, answered[-1].round)]
         for turn in newest:
@@ -221,9 +213,8 @@ class ResponseText:
             yield TextPiece(f"{self._separator(is_content=True)}{name}{turn.message.text}{note}", is_content=True)
 
     def _run_failure(self, event: RunEnded) -> ProviderError:
-        faults = [turn.fault for turn in self._finished_turns if turn.fault is not None]
-        stopped = make_fault("api_error", STOPPED_MESSAGE)
-        return ProviderError(faults[-1] if event.status == "failed" and faults else stopped)
+        fault = self._run.fault if event.status == "failed" else None
+        return ProviderError(fault or make_fault("api_error", STOPPED_MESSAGE))
 
     def _is_content(self, turn_key: TurnKey) -> bool:
         """True if the turn is part of the final answer in this mode, False if it is reasoning."""
@@ -256,7 +247,7 @@ class ResponseText:
         return f"{gap}**{label}**\n\n"
 
     def _participant_name(self, turn_key: TurnKey) -> str:
-        return self._names.get(turn_key.participant, turn_key.participant)
+        return self._run.names.get(turn_key.participant, turn_key.participant)
 
     def _separator(self, *, is_content: bool) -> str:
         return "\n\n" if (self._content if is_content else self._reasoning) else ""
