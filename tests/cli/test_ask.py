@@ -240,14 +240,15 @@ class TestDebate:
         assert said.endswith(f"=== Beta · scripted/no ===\n{SYNTHESIS_ANSWER}\n\n")
         for line in (
             "Overview: Two want to split, one does not.",
-            "Agreement: The cost has to be measured.",
-            "Position of Gamma, last (changed): Split.",
-            "Flip: Gamma: Wait -> Split, after Alpha's argument",
-            'Claim 2, for: Beta: "nobody has measured what the split would cost"',
+            "Agreed: The cost has to be measured.",
+            "Gamma, in the end: Split.",
+            "Gamma, position: changed",
+            "Claim 2, for: Beta: “nobody has measured what the split would cost”",
             "Left out: 2 quotes that are in no answer",
-            "Cost: $0",
+            "Cost in all: $0",
         ):
             assert f"\n{line}\n" in minutes
+        assert "\nChanges of mind: Gamma went from " in minutes
         assert minutes.count("\nRank ") == 3
 
     def test_terminal_output_shows_debate_report_as_table(self, debate_moot: MootCli) -> None:
@@ -259,7 +260,7 @@ class TestDebate:
             " Synthesis ",
             SYNTHESIS_ANSWER,
             " Minutes ",
-            "Positions",
+            "In the end",
             "Cost in all",
         )
         places = [shown.rindex(word) for word in words]
@@ -323,7 +324,7 @@ class TestDebate:
         done = debate_moot("ask", "Shall we split it?", "--mode", "debate", *models, *rule)
         assert done.returncode == 0
         assert "=== Gamma · scripted/silence ===\n[failed: It was too slow" in done.stdout
-        assert "Position of Gamma: no answer" in done.stdout
+        assert "Gamma, position: no answer" in done.stdout
 
     def test_run_fails_when_all_participants_miss_deadline(self, debate_moot: MootCli) -> None:
         models = ("-m", "scripted/silence", "-m", "scripted/silence")
@@ -335,7 +336,7 @@ class TestDebate:
         done = scripted_moot("ask", "hi", "--mode", "debate", "-m", "scripted/quick", "-m", "scripted/other")
         assert done.returncode == 0
         assert "There is no summary from scripted/quick." in done.stderr
-        assert done.stdout.endswith("--- Minutes ---\n\nCost: $0\n\n")
+        assert done.stdout.endswith("--- Minutes ---\n\nCost in all: $0\n\n")
 
 
 class TestAdvisors:

@@ -1,6 +1,7 @@
 from msgspec.structs import replace
 
 from moot.terminal.debate_findings import DebateResults
+from moot.transcript.debate_report import Paragraph
 from moot.types.events import Event, RunEnded, SummaryMade
 from moot.types.faults import make_fault
 from tests.support.debate_samples import (
@@ -24,6 +25,12 @@ def collect_results(*events: Event) -> DebateResults:
     return found
 
 
+def total_text(results: DebateResults) -> str:
+    (total,) = results.report.sections[-1]
+    assert isinstance(total, Paragraph)
+    return total.text
+
+
 def test_debate_results_collect_summary_ranking_and_claims() -> None:
     found = collect_results(*debate_events(*ANALYSIS_EVENTS))
     assert (found.summary, found.ranking, found.claims) == (SUMMARY, RANKING, DEBATE_CLAIMS)
@@ -42,13 +49,16 @@ def test_later_summary_replaces_earlier_one() -> None:
 
 def test_total_cost_includes_turns_and_analyses() -> None:
     turns = [turn_ended("alpha", "Yes.", cost=0.1), turn_ended("beta", cost=0.01)]
-    assert collect_results(RUN_STARTED, stage_started("initial"), *turns, *ANALYSIS_EVENTS).total_cost_text == "$1.06"
+    assert (
+        total_text(collect_results(RUN_STARTED, stage_started("initial"), *turns, *ANALYSIS_EVENTS))
+        == "Cost in all: $1.06"
+    )
 
 
 def test_total_cost_is_unknown_when_one_cost_is_unknown() -> None:
     assert (
-        collect_results(*debate_events(*ANALYSIS_EVENTS), turn_ended("alpha", cost=None)).total_cost_text
-        == "cost unknown"
+        total_text(collect_results(*debate_events(*ANALYSIS_EVENTS), turn_ended("alpha", cost=None)))
+        == "Cost in all: cost unknown"
     )
 
 

@@ -17,7 +17,7 @@ def draw_tables(*analyses: Event, width: int = 80, terminal: bool = False) -> st
     for event in debate_events(*analyses):
         findings.apply_event(event)
     Console(file=file, width=width, force_terminal=terminal, highlight=False).print(
-        render_debate_tables(findings, STYLES)
+        render_debate_tables(findings.report, STYLES)
     )
     return file.getvalue()
 
@@ -25,39 +25,34 @@ def draw_tables(*analyses: Event, width: int = 80, terminal: bool = False) -> st
 def test_debate_tables_at_80_columns() -> None:
     lines = [line.rstrip() for line in draw_tables(*ANALYSIS_EVENTS).splitlines()]
     assert "\n".join(lines) == snapshot("""\
-╭────────────────────────────────── Summary ───────────────────────────────────╮
-│ Overview     Two want to split, one does not.                                │
-│ Agreed       The cost has to be measured.                                    │
-│              It is slow.                                                     │
-│ Disputed     Beta would not split before.                                    │
-│ Convergence  Gamma was won over.                                             │
-╰──────────────────────────────────────────────────────────────────────────────╯
+Overview     Two want to split, one does not.
+Agreed       The cost has to be measured.
+             It is slow.
+Disputed     Beta would not split before.
+Convergence  Gamma was won over.
 
-Positions   First                         Last
+        At first                        In the end                     Position
 ────────────────────────────────────────────────────────────────────────────────
-Alpha       Split.                        Split, and measure.          kept
+Alpha   Split.                          Split, and measure.            kept
 Beta                                                                   no answer
-Gamma       Wait.                         Split.                       changed
+Gamma   Wait.                           Split.                         changed
 
-Ranking, by blind votes of the other participants
-1.  Gamma  2 points in 2 votes
-2.  Alpha  0.5 points in 1 vote
-2.  Beta   1 point in 2 votes
+Rank 1  Gamma, 2 points in 2 votes
+Rank 2  Alpha, 0.5 points in 1 vote
+        Beta, 1 point in 2 votes
+        Ranked by blind votes of the other participants.
 
-Changes of mind
-Gamma: Wait -> Split, after Alpha's argument
-“I change my position.”
-Beta: Keep -> Wait
-“Wait!”
+Changes of mind  Gamma went from “Wait.” to “Split.” after an argument of Alpha:
+                 “I change my position.”
+                 Beta went from “Keep” to “Wait”: “Wait!”
 
-Claims
-1. The teams block each other.
-   + Alpha “they block each other”
-   + Gamma “every single week”
-2. The cost is not known. (minority)
-   + Beta “nobody has measured it”
-   - Alpha “we measured it twice”
-Left out: 2 quotes that are in no answer
+Claim 1           The teams block each other.
+Claim 1, for      Alpha: “they block each other”
+                  Gamma: “every single week”
+Claim 2           The cost is not known. (minority)
+Claim 2, for      Beta: “nobody has measured it”
+Claim 2, against  Alpha: “we measured it twice”
+                  Left out: 2 quotes that are in no answer
 
 Cost in all: $0.95
 """)

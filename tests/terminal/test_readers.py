@@ -287,7 +287,7 @@ alpha, together.
 
 """)
         assert minutes.startswith("Overview: Two want to split, one does not.\n")
-        assert minutes.endswith("\nCost: $0.95\n\n")
+        assert minutes.endswith("\nCost in all: $0.95\n\n")
 
     def test_report_is_not_printed_before_run_ends(self) -> None:
         out = StringIO()

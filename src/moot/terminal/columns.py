@@ -123,7 +123,9 @@ class LiveColumns:
     def _debate_report(self) -> RenderableType:
         styles = {who: column.style for who, column in self._columns.items()}
         marker = Text("Minutes", style="dim")
-        return Group(Rule(marker, characters="╌", style="dim"), "", render_debate_tables(self._debate_results, styles))
+        return Group(
+            Rule(marker, characters="╌", style="dim"), "", render_debate_tables(self._debate_results.report, styles)
+        )
 
     def _print_above(self, renderable: RenderableType) -> None:
         """Print above the live view. Refresh it first, so that it drops the columns of ended turns."""

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from moot.terminal.usage import call_outside_turns, cost_text
+from moot.transcript.debate_report import NO_CLAIMS, Report, build_report
 from moot.types.billing import Charge
-from moot.types.debate import DebateClaims, DebateSummary, Ranking
+from moot.types.debate import DebateSummary, Ranking
 from moot.types.events import (
     ANSWERED_STATUSES,
     AnalysisResult,
@@ -25,7 +26,7 @@ class DebateResults:
         self.names: Mapping[str, str] = {}
         self.summary: DebateSummary | None = None
         self.ranking: Ranking | None = None
-        self.claims: DebateClaims | None = None
+        self.claims = NO_CLAIMS
         self._is_debate = False
         self._turns: list[TurnEnded] = []
         self._extra_calls: list[AnalysisResult | Charge] = []
@@ -57,6 +58,7 @@ class DebateResults:
         return self._is_debate and any(turn.status in ANSWERED_STATUSES for turn in self._turns)
 
     @property
-    def total_cost_text(self) -> str:
-        """Cost of all calls: answers, synthesis and debate report."""
-        return cost_text([*self._turns, *self._extra_calls])
+    def report(self) -> Report:
+        """The cost is that of all calls: answers, synthesis and analyses."""
+        total = f"Cost in all: {cost_text([*self._turns, *self._extra_calls])}"
+        return build_report(self.names, total, summary=self.summary, ranking=self.ranking, claims=self.claims)

@@ -6,7 +6,7 @@ from typing import Protocol, TextIO
 import msgspec
 
 from moot.terminal.debate_findings import DebateResults
-from moot.terminal.debate_text import debate_report_lines
+from moot.transcript.debate_report import text_lines
 from moot.types.events import (
     Event,
     Notice,
@@ -133,7 +133,7 @@ class PlainReader:
                 case RunEnded() if self._debate_results.has_answers:
                     self._print_rest()
                     lines = "".join(
-                        f"{strip_control_chars(line)}\n" for line in debate_report_lines(self._debate_results)
+                        f"{strip_control_chars(line)}\n" for line in text_lines(self._debate_results.report)
                     )
                     self._out.write(f"--- Minutes ---\n\n{lines}")
                     self._out.flush()
