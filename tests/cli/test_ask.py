@@ -240,14 +240,15 @@ class TestDebate:
         assert said.endswith(f"=== Beta · scripted/no ===\n{SYNTHESIS_ANSWER}\n\n")
         for line in (
             "Overview: Two want to split, one does not.",
-            "Agreement: The cost has to be measured.",
-            "Position of Gamma, last (changed): Split.",
-            "Flip: Gamma: Wait -> Split, after Alpha's argument",
-            'Claim 2, for: Beta: "nobody has measured what the split would cost"',
+            "Agreed: The cost has to be measured.",
+            "Gamma, in the end: Split.",
+            "Gamma, position: changed",
+            "Claim 2, for: Beta: “nobody has measured what the split would cost”",
             "Left out: 2 quotes that are in no answer",
             "Cost: $0",
         ):
             assert f"\n{line}\n" in minutes
+        assert "\nChanges of mind: Gamma went from " in minutes
         assert minutes.count("\nRank ") == 3
 
     def test_terminal_output_shows_debate_report_as_table(self, debate_moot: MootCli) -> None:
@@ -259,8 +260,8 @@ class TestDebate:
             " Synthesis ",
             SYNTHESIS_ANSWER,
             " Minutes ",
-            "Positions",
-            "Cost in all",
+            "In the end",
+            "Cost",
         )
         places = [shown.rindex(word) for word in words]
         assert places == sorted(places)
@@ -323,7 +324,7 @@ class TestDebate:
         done = debate_moot("ask", "Shall we split it?", "--mode", "debate", *models, *rule)
         assert done.returncode == 0
         assert "=== Gamma · scripted/silence ===\n[failed: It was too slow" in done.stdout
-        assert "Position of Gamma: no answer" in done.stdout
+        assert "Gamma, position: no answer" in done.stdout
 
     def test_run_fails_when_all_participants_miss_deadline(self, debate_moot: MootCli) -> None:
         models = ("-m", "scripted/silence", "-m", "scripted/silence")

@@ -1,7 +1,7 @@
 import pytest
 
-from moot.discord.format.messages import MAX_MESSAGE_CHARS
-from moot.discord.posts import MOOT_AUTHOR, MessageAuthor, MessagePayload, PlannedMessage, participant_author
+from moot.discord.format.messages import MAX_MESSAGE_CHARS, MessageAuthor
+from moot.discord.posts import MessagePayload, participant_author
 from moot.types.participants import Participant
 
 
@@ -39,13 +39,3 @@ def test_participant_author_uses_own_avatar_or_discord_default() -> None:
     bare = participant_author(Participant("alpha", "Alpha", "scripted/one", avatar="🦉")).avatar
     assert bare is not None
     assert bare.startswith("https://cdn.discordapp.com/embed/avatars/")
-
-
-def test_planned_message_is_text_without_pauses_by_default() -> None:
-    post = PlannedMessage(position=1, text="Yes.", author=MOOT_AUTHOR)
-    assert (post.kind, post.pause_seconds, post.typing_seconds, post.is_reasoning) == (
-        "text",
-        0.0,
-        0.0,
-        False,
-    )

@@ -6,15 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moot.discord.approvals import INTERRUPTED_TEXT, OUTCOME_TEXTS, REPEATED_CALL_WARNING
-from moot.discord.posts import (
-    MOOT_AUTHOR,
-    DeliveryStep,
-    DropPending,
-    MessageAuthor,
-    PlannedMessage,
-    ResolvePrompt,
-    Retract,
-)
+from moot.discord.format.messages import MOOT_AUTHOR, MessageAuthor, PlannedMessage
+from moot.discord.posts import DeliveryStep, DropPending, ResolvePrompt, Retract
 from moot.discord.run_presenter import RunPresenter
 from moot.types.chunks import FinishReason, Usage
 from moot.types.debate import DebateSummary, TableSummary
@@ -78,7 +71,7 @@ def make_presenter(notice: str = "", opening: Sequence[str] = ()) -> RunPresente
     return RunPresenter(
         delivery_style=1,
         notice=notice,
-        opening=(MessageAuthor("anna"), opening) if opening else None,
+        opening=[PlannedMessage(text, author=MessageAuthor("anna")) for text in opening],
         random_source=lambda: 0.0,
     )
 

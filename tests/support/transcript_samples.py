@@ -118,6 +118,7 @@ LESSON_REPORT = replace(
     ranking=None,
     claims=(),
     flips=(),
+    unproven=0,
     agreed=Agreed(basis="a", agree=True, reason="All say yes."),
     decisions=(
         Decided(basis="1", turn=0, next="alpha", reason="It begins."),

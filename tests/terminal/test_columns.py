@@ -350,7 +350,7 @@ class TestDebate:
             "alpha, together.",
             " Minutes ",
             "Two want to split,",
-            "Cost in all: $0.95",
+            "Cost: $0.95",
         )
         places = [written.index(word) for word in words]
         assert places == sorted(places)

@@ -4,6 +4,7 @@ import pytest
 from inline_snapshot import snapshot
 from rich.console import Console
 
+from moot.terminal.debate_report import build_debate_report
 from moot.terminal.debate_tables import render_debate_tables
 from moot.types.events import Event
 from moot.types.run_state import fold_events
@@ -14,7 +15,8 @@ STYLES = {"alpha": "cyan", "beta": "magenta", "gamma": "green"}
 
 def draw_tables(*analyses: Event, width: int = 80, terminal: bool = False) -> str:
     run, file = fold_events(debate_events(*analyses)), StringIO()
-    Console(file=file, width=width, force_terminal=terminal, highlight=False).print(render_debate_tables(run, STYLES))
+    tables = render_debate_tables(build_debate_report(run), STYLES)
+    Console(file=file, width=width, force_terminal=terminal, highlight=False).print(tables)
     return file.getvalue()
 
 
@@ -29,33 +31,33 @@ def test_debate_tables_at_80_columns() -> None:
 │ Convergence  Gamma was won over.                                             │
 ╰──────────────────────────────────────────────────────────────────────────────╯
 
-Positions   First                         Last
+        At first                        In the end                     Position
 ────────────────────────────────────────────────────────────────────────────────
-Alpha       Split.                        Split, and measure.          kept
+Alpha   Split.                          Split, and measure.            kept
 Beta                                                                   no answer
-Gamma       Wait.                         Split.                       changed
+Gamma   Wait.                           Split.                         changed
 
-Ranking, by blind votes of the other participants
-1.  Gamma  2 points in 2 votes
-2.  Alpha  0.5 points in 1 vote
-2.  Beta   1 point in 2 votes
+Ranking
+Rank 1  Gamma, 2 points in 2 votes
+Rank 2  Alpha, 0.5 points in 1 vote
+Rank 2  Beta, 1 point in 2 votes
+Ranked by blind votes of the other participants.
 
 Changes of mind
-Gamma: Wait -> Split, after Alpha's argument
-“I change my position.”
-Beta: Keep -> Wait
-“Wait!”
+Gamma went from “Wait.” to “Split.” after an argument of Alpha: “I change my
+position.”
+Beta went from “Keep” to “Wait”: “Wait!”
 
 Claims
-1. The teams block each other.
-   + Alpha “they block each other”
-   + Gamma “every single week”
-2. The cost is not known. (minority)
-   + Beta “nobody has measured it”
-   - Alpha “we measured it twice”
+Claim 1  The teams block each other.
+         for  Alpha: “they block each other”
+         for  Gamma: “every single week”
+Claim 2  The cost is not known. (minority)
+         for      Beta: “nobody has measured it”
+         against  Alpha: “we measured it twice”
 Left out: 2 quotes that are in no answer
 
-Cost in all: $0.95
+Cost: $0.95
 """)
 
 
@@ -75,4 +77,4 @@ def test_control_characters_in_results_are_removed() -> None:
 
 
 def test_missing_results_are_omitted() -> None:
-    assert draw_tables().split() == ["Cost", "in", "all:", "$0"]
+    assert draw_tables().split() == ["Cost:", "$0"]

@@ -1,48 +1,90 @@
-from moot.transcript.debate_report import (
-    describe_dropped_quotes,
-    number_ranks,
-    points_text,
-    position_change_text,
-    position_status,
-)
+from inline_snapshot import snapshot
+
+from moot.transcript.debate_report import Item, Report, Span, build_report, plain_text, text_lines
 from moot.types.debate import DebateClaims, RankedAnswer, Ranking
-from tests.support.debate_samples import DEBATE_CLAIMS, RANKING, participant_summary
+from moot.types.events import Agreed, Decided
+from tests.support.debate_samples import DEBATE_CLAIMS, RANKING, SUMMARY
 
-NAMES = {"alpha": "Alpha", "beta": "Beta", "gamma": "Gamma"}
+NAMES = {"alpha": "Alpha", "beta": "Beta", "gamma": "Gamma", "delta": "Delta"}
+REPORT = build_report(NAMES, "Cost: $0.95", summary=SUMMARY, ranking=RANKING, claims=DEBATE_CLAIMS)
 
 
-def test_position_status_is_no_answer_for_silent_participant() -> None:
-    rows = (
-        participant_summary("alpha", "A.", "A."),
-        participant_summary("beta", "A.", "B.", changed=True),
-        participant_summary("gamma", "", ""),
+def written(report: Report) -> list[str]:
+    return list(text_lines(report))
+
+
+def test_plain_text_has_one_labelled_value_per_line() -> None:
+    assert "\n".join(written(REPORT)) == snapshot("""\
+Overview: Two want to split, one does not.
+Agreed: The cost has to be measured.
+Agreed: It is slow.
+Disputed: Beta would not split before.
+Convergence: Gamma was won over.
+
+Alpha, at first: Split.
+Alpha, in the end: Split, and measure.
+Alpha, position: kept
+Beta, position: no answer
+Gamma, at first: Wait.
+Gamma, in the end: Split.
+Gamma, position: changed
+
+Rank 1: Gamma, 2 points in 2 votes
+Rank 2: Alpha, 0.5 points in 1 vote
+Rank 2: Beta, 1 point in 2 votes
+Ranked by blind votes of the other participants.
+
+Changes of mind: Gamma went from “Wait.” to “Split.” after an argument of Alpha: “I change my position.”
+Changes of mind: Beta went from “Keep” to “Wait”: “Wait!”
+
+Claim 1: The teams block each other.
+Claim 1, for: Alpha: “they block each other”
+Claim 1, for: Gamma: “every single week”
+Claim 2: The cost is not known. (minority)
+Claim 2, for: Beta: “nobody has measured it”
+Claim 2, against: Alpha: “we measured it twice”
+Left out: 2 quotes that are in no answer
+
+Cost: $0.95
+""")
+
+
+def test_missing_results_are_omitted() -> None:
+    empty = build_report(
+        NAMES, "Cost: $0", ranking=Ranking(places=(), ballots={}), claims=DebateClaims(claims=(), flips=())
     )
-    assert [position_status(one) for one in rows] == ["kept", "changed", "no answer"]
+    assert written(empty) == ["Cost: $0", ""]
 
 
-def test_number_ranks_gives_equal_scores_same_rank() -> None:
-    assert [(number, place.participant) for number, place in number_ranks(RANKING)] == [
-        (1, "gamma"),
-        (2, "alpha"),
-        (2, "beta"),
-    ]
+def test_report_has_title_when_debate_has_results() -> None:
+    assert REPORT.title == "Minutes"
+    assert build_report(NAMES, "", agreed=Agreed(basis="a", agree=True, reason="All say yes.")).title == ""
+
+
+def test_equal_scores_share_a_rank() -> None:
     last = RankedAnswer(participant="delta", points=0.0, votes=2)
     more = Ranking(places=(*RANKING.places, last), ballots={})
-    assert [number for number, _ in number_ranks(more)] == [1, 2, 2, 4]
+    labels = [line.partition(",")[0] for line in written(build_report(NAMES, "", ranking=more))]
+    assert labels[:4] == ["Rank 1: Gamma", "Rank 2: Alpha", "Rank 2: Beta", "Rank 4: Delta"]
 
 
-def test_texts_use_singular_and_plural() -> None:
-    assert points_text(RankedAnswer(participant="alpha", points=1.0, votes=1)) == "1 point in 1 vote"
-    assert points_text(RankedAnswer(participant="alpha", points=1.5, votes=3)) == "1.5 points in 3 votes"
-    assert (
-        describe_dropped_quotes(DebateClaims(claims=(), flips=(), unproven=1))
-        == "Left out: 1 quote that is in no answer"
-    )
-    assert describe_dropped_quotes(DEBATE_CLAIMS) == "Left out: 2 quotes that are in no answer"
+def test_one_dropped_quote_is_singular() -> None:
+    claims = DebateClaims(claims=(), flips=(), unproven=1)
+    assert "Left out: 1 quote that is in no answer" in written(build_report(NAMES, "", claims=claims))
 
 
-def test_position_change_text_names_source_of_argument() -> None:
-    assert [position_change_text(flip, NAMES) for flip in DEBATE_CLAIMS.flips] == [
-        "Gamma: Wait -> Split, after Alpha's argument",
-        "Beta: Keep -> Wait",
+def test_decisions_name_the_next_speaker() -> None:
+    decisions = [
+        Decided(basis=str(turn), turn=turn, next=following, reason="So.")
+        for turn, following in enumerate(("alpha", "USER", "END"))
     ]
+    assert written(build_report(NAMES, "", decisions=decisions))[:3] == [
+        "How the director decided: Alpha speaks next. So.",
+        "How the director decided: The user speaks next. So.",
+        "How the director decided: The lesson is over. So.",
+    ]
+
+
+def test_plain_text_marks_quotes_and_joins_lines() -> None:
+    item = Item((Span("name", "Alpha", "alpha"), ": ", Span("quote", "So\nit is.", "msg_1")))
+    assert plain_text(item.line) == "Alpha: “So it is.”"

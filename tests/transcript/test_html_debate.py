@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from moot.services.run_reports import RunReport
 from moot.transcript.html import escape_html
 from moot.transcript.html_debate import render_debate_report
-from moot.transcript.labels import ParticipantNames
+from moot.transcript.labels import ParticipantNames, build_run_report
 from tests.support.safe_html import ParsedHtml, parse_safe_html
 from tests.support.transcript_samples import LESSON_REPORT, REPORT
 
@@ -13,7 +13,7 @@ NAMES = ParticipantNames(alpha="Alpha", beta="Beta", gamma="Gamma")
 
 
 def parse_report_html(report: RunReport) -> ParsedHtml:
-    return parse_safe_html(render_debate_report(report, NAMES, lambda who: escape_html(NAMES[who])))
+    return parse_safe_html(render_debate_report(build_run_report(report, NAMES), lambda who: escape_html(NAMES[who])))
 
 
 def test_summary_is_table_of_positions() -> None:
@@ -30,25 +30,32 @@ def test_summary_is_table_of_positions() -> None:
 
 def test_ranking_position_changes_and_claims_have_quotes() -> None:
     shown = parse_report_html(REPORT)
-    assert shown.texts("table", "ranking") == [
-        "1.Gamma2 points in 2 votes2.Alpha0.5 points in 1 vote2.Beta1 point in 2 votes"
+    assert shown.texts("div", "ranking") == [
+        "RankingRank 1 Gamma, 2 points in 2 votesRank 2 Alpha, 0.5 points in 1 voteRank 2 Beta, 1 point in 2 votes"
     ]
-    (flips,) = shown.texts("ul", "flips")
-    assert flips.startswith("Gamma went from “Wait.” to “Split.” after an argument of Alpha I change my position.")
-    assert flips.endswith("Beta went from “Keep” to “Wait” Wait!")
-    assert shown.texts("ol", "claims")[0].startswith("The teams block each other.for Alpha they block")
+    (changes,) = shown.texts("div", "changes-of-mind")
+    assert "Gamma went from “Wait.” to “Split.” after an argument of Alpha: I change my position." in changes
+    assert changes.endswith("Beta went from “Keep” to “Wait”: Wait!")
+    (claims,) = shown.texts("div", "claims")
+    assert claims.startswith("ClaimsClaim 1 The teams block each other.for Alpha: they block")
     assert shown.texts("span", "minority") == ["minority"]
-    assert "against Alpha we measured it twice" in shown.texts("ol", "claims")[0]
+    assert "against Alpha: we measured it twice" in claims
+    assert shown.texts("p", "note") == [
+        "Ranked by blind votes of the other participants.",
+        "Left out: 2 quotes that are in no answer",
+    ]
 
 
 def test_missing_answers_are_listed_with_error() -> None:
-    assert parse_report_html(REPORT).texts("ul", "missing") == ["Beta: Key rejected for b (HTTP 401)."]
+    assert parse_report_html(REPORT).texts("div", "without-an-answer") == [
+        "Without an answerBeta: Key rejected for b (HTTP 401)."
+    ]
 
 
 def test_run_without_results_has_only_usage() -> None:
     shown = parse_report_html(replace(LESSON_REPORT, decisions=(), agreed=None, status="completed", unpriced=0))
     assert [node.name for node in shown.nodes] == ["section", "p"]
-    assert shown.texts("p") == ["5,000 tokens in, 600 out, $0.25"]
+    assert shown.texts("p") == ["In all: 5,000 tokens in, 600 out, $0.25"]
 
 
 def test_disagreement_of_first_answers_is_stated() -> None:

@@ -147,8 +147,8 @@ def test_lesson_shows_decisions_and_ending() -> None:
         "The user speaks next. A question was asked.",
         "The lesson is over. All is said.",
     ]
-    assert read.texts("p", "spent") == [
-        "Stopped. 5,000 tokens in, 600 out, $0.25, and 2 calls whose price is not known"
+    assert read.texts("p", "total") == [
+        "Stopped. In all: 5,000 tokens in, 600 out, $0.25, and 2 calls whose price is not known"
     ]
     assert "The first answers agree. All say yes." in read.texts("p")
     assert "Minutes" not in read.texts("h2")

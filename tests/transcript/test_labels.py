@@ -1,15 +1,16 @@
+from moot.transcript.debate_report import Paragraph
 from moot.transcript.labels import (
     ParticipantNames,
+    build_run_report,
     error_text,
     format_time,
     recipients_label,
     speaker_label,
     stage_label,
-    total_usage_text,
     usage_labels,
 )
 from moot.types.chunks import Usage
-from tests.support.transcript_samples import MESSAGES, NOON, participant_message, user_message
+from tests.support.transcript_samples import LESSON_REPORT, MESSAGES, NOON, REPORT, participant_message, user_message
 
 NAMES = ParticipantNames(alpha="Alpha")
 
@@ -40,8 +41,15 @@ def test_usage_labels_omit_unknown_values() -> None:
     assert usage_labels(participant_message(0, "", usage=Usage(3, 4, estimated=True), cost=0.0, latency=None)) == [
         "about 3 tokens in, 4 out"
     ]
-    assert total_usage_text(Usage(1, 2), 0.5, 0) == "1 tokens in, 2 out, $0.50"
-    assert total_usage_text(Usage(1, 2), 0.5, 3) == "1 tokens in, 2 out, $0.50, and 3 calls whose price is not known"
+
+
+def test_report_of_run_ends_with_status_usage_and_cost() -> None:
+    assert build_run_report(REPORT, NAMES).sections[-1] == [
+        Paragraph("In all: 5,000 tokens in, 600 out, $0.25", "total"),
+    ]
+    assert build_run_report(LESSON_REPORT, NAMES).sections[-1] == [
+        Paragraph("Stopped. In all: 5,000 tokens in, 600 out, $0.25, and 2 calls whose price is not known", "total"),
+    ]
 
 
 def test_error_text_describes_failed_or_stopped_message() -> None:

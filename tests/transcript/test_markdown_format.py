@@ -104,7 +104,7 @@ Two want to split, one does not.
 
 Gamma was won over.
 
-| | At first | In the end | Position |
+|  | At first | In the end | Position |
 | --- | --- | --- | --- |
 | Alpha | Split. | Split, and measure. | kept |
 | Beta |  |  | no answer |
@@ -116,9 +116,11 @@ Gamma was won over.
 
 ### Ranking
 
-- Place 1: Gamma, 2 points in 2 votes
-- Place 2: Alpha, 0.5 points in 1 vote
-- Place 2: Beta, 1 point in 2 votes
+- Rank 1: Gamma, 2 points in 2 votes
+- Rank 2: Alpha, 0.5 points in 1 vote
+- Rank 2: Beta, 1 point in 2 votes
+
+Ranked by blind votes of the other participants.
 
 ### Changes of mind
 
@@ -127,13 +129,14 @@ Gamma was won over.
 
 ### Claims
 
-1. The teams block each other.
-   - for: Alpha: “they block each other”
-   - for: Gamma: “every single week”
+- Claim 1: The teams block each other.
+  - for: Alpha: “they block each other”
+  - for: Gamma: “every single week”
+- Claim 2: The cost is not known. (minority)
+  - for: Beta: “nobody has measured it”
+  - against: Alpha: “we measured it twice”
 
-2. The cost is not known. (minority)
-   - for: Beta: “nobody has measured it”
-   - against: Alpha: “we measured it twice”
+Left out: 2 quotes that are in no answer
 
 *In all: 5,000 tokens in, 600 out, $0.25*
 
@@ -175,9 +178,9 @@ The first answers agree. All say yes.
 
 ### How the director decided
 
-1. Alpha speaks next. It begins.
-1. The user speaks next. A question was asked.
-1. The lesson is over. All is said.
+- Alpha speaks next. It begins.
+- The user speaks next. A question was asked.
+- The lesson is over. All is said.
 
 *Stopped. In all: 5,000 tokens in, 600 out, $0.25, and 2 calls whose price is not known*
 

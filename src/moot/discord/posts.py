@@ -1,39 +1,24 @@
-"""Value types for posting to Discord: delivery steps, authors and request payloads."""
+"""Value types for posting to Discord: delivery steps and request payloads."""
 
 import io
 from hashlib import sha256
-from typing import Literal
 from zlib import crc32
 
 import discord
 from msgspec import Struct
 
 from moot.discord.approvals import ApprovalKey
-from moot.discord.format.messages import SMALL_PRINT_PREFIX, PartKind, strip_markdown
+from moot.discord.format.messages import (
+    MOOT_AUTHOR,
+    SMALL_PRINT_PREFIX,
+    MessageAuthor,
+    PlannedMessage,
+    strip_markdown,
+)
 from moot.types.events import TurnKey
 from moot.types.participants import Participant
 
 DEFAULT_AVATAR_COUNT = 6  # Discord's default avatars
-
-
-class MessageAuthor(Struct, frozen=True):
-    name: str
-    avatar: str | None = None  # URL; None shows Discord's default
-
-
-MOOT_AUTHOR = MessageAuthor("Moot")
-
-
-class PlannedMessage(Struct, frozen=True, kw_only=True):
-    position: int  # index in the run's steps; the same on every replay
-    text: str
-    author: MessageAuthor
-    kind: PartKind | Literal["board"] = "text"  # "board" renders the whiteboard after the run
-    pause_seconds: float = 0.0  # wait before the typing indicator
-    typing_seconds: float = 0.0  # show the typing indicator before the message
-    turn_key: TurnKey | None = None  # None: not part of a turn, so never retracted or dropped with one
-    is_reasoning: bool = False  # send to the reasoning channel
-    call_id: str | None = None  # the message is an approval prompt for this tool call
 
 
 class Retract(Struct, frozen=True, kw_only=True):

@@ -14,16 +14,8 @@ from moot.discord.approvals import ApprovalKey
 from moot.discord.dependencies import DiscordDeps
 from moot.discord.format import table_images
 from moot.discord.format.mentions import ChannelMember
-from moot.discord.format.messages import small_print, split_into_messages
-from moot.discord.posts import (
-    DropPending,
-    ImageAttachment,
-    MessageAuthor,
-    MessagePayload,
-    PlannedMessage,
-    ResolvePrompt,
-    Retract,
-)
+from moot.discord.format.messages import MessageAuthor, PlannedMessage, small_print, split_into_messages
+from moot.discord.posts import DropPending, ImageAttachment, MessagePayload, ResolvePrompt, Retract
 from moot.discord.run_presenter import RunPresenter
 from moot.discord.sender import ChannelClosed, ChannelSender, MessageRejected
 from moot.engine.events.hub import decode_frame
@@ -122,16 +114,17 @@ class RunDelivery:
             group.create_task(self._execute_steps(self._presenter))
         await channels.save_delivery_cursor(self._binding.id, self.run.id, self._last_seq)
 
-    async def _load_opening(self) -> tuple[MessageAuthor, list[str]] | None:
+    async def _load_opening(self) -> list[PlannedMessage]:
         """Return the user message if it was sent outside Discord, with the names of its files."""
         if self.progress.message is not None or self.run.message is None:
-            return None
+            return []
         message = await self._deps.discussions.get_message(self.run.discussion, self.run.message)
         ids = message.files or ()
         files = await self._deps.files.find_files(self._binding.tenant, ids)
         names = ", ".join(files[id].name for id in ids if id in files)
         attached = [small_print(f"Attachments: {names}")] if names else []
-        return MessageAuthor(self._deps.caller.name), [*split_into_messages(message.content), *attached]
+        author = MessageAuthor(self._deps.caller.name)
+        return [PlannedMessage(text, author=author) for text in [*split_into_messages(message.content), *attached]]
 
     async def _read_events(self, presenter: RunPresenter) -> None:
         deps = self._deps

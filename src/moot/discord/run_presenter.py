@@ -5,22 +5,15 @@ After a crash the events are replayed, and positions that were already posted ar
 Turns are posted one at a time; messages of concurrent turns are queued until the posting turn ends.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec.structs import replace
 
 from moot.discord.approvals import INTERRUPTED_TEXT, OUTCOME_TEXTS, OpenApprovals, PostedApproval
 from moot.discord.format.mentions import ChannelMember, ChannelMembers
-from moot.discord.format.messages import small_print, split_into_messages
-from moot.discord.format.pipeline import DeliveryStyle, MessageFormatter, OutgoingMessage
-from moot.discord.posts import (
-    MOOT_AUTHOR,
-    DeliveryStep,
-    DropPending,
-    MessageAuthor,
-    PlannedMessage,
-    ResolvePrompt,
-    Retract,
-    participant_author,
-)
+from moot.discord.format.messages import MessageAuthor, PlannedMessage, small_print, split_into_messages
+from moot.discord.format.pipeline import DeliveryStyle, MessageFormatter
+from moot.discord.posts import DeliveryStep, DropPending, ResolvePrompt, Retract, participant_author
 from moot.types.chunks import LENGTH_LIMIT_NOTE
 from moot.types.events import (
     ActionTaken,
@@ -63,7 +56,7 @@ class RunPresenter:
         delivery_style: DeliveryStyle,
         block_impersonation: bool = False,
         members: tuple[ChannelMember, ...] = (),
-        opening: tuple[MessageAuthor, Sequence[str]] | None = None,
+        opening: Sequence[PlannedMessage] = (),
         notice: str = "",
         random_source: Callable[[], float],
     ) -> None:
@@ -75,7 +68,7 @@ class RunPresenter:
         self._random_source = random_source
         self._participants: dict[str, Participant] = {}
         self._formatters: dict[TurnKey, MessageFormatter] = {}  # one per active turn, oldest first
-        self._waiting_messages: dict[TurnKey, list[OutgoingMessage]] = {}  # queue per turn, oldest first
+        self._waiting_messages: dict[TurnKey, list[PlannedMessage]] = {}  # queue per turn, oldest first
         self._positions: dict[TurnKey, list[int]] = {}  # posted positions per turn, for retraction
         self._posting_turn: TurnKey | None = None  # the turn whose messages are posted now
         self._next_position = 0
@@ -111,7 +104,7 @@ class RunPresenter:
                 self._approvals.record_call(event)
                 return self._post_or_queue(event.turn_key, formatter.flush_boundary())
             case ApprovalWanted() if event.turn_key in self._formatters:
-                return [self._post_approval(event)]
+                return self._post_approval(event)
             case ApprovalGiven(call_id=call, answer=answer):
                 return self._resolve_approvals(self._approvals.close_approval(call), OUTCOME_TEXTS[answer])
             case ToolReturned(call_id=call):
@@ -129,28 +122,25 @@ class RunPresenter:
         match event:
             case Notice(kind="still_working", message=message, participant=who):
                 name = f"{self._participants[who].name}: " if who in self._participants else ""
-                return [self._plan_small_print(f"{name}{message}")]  # repeated on purpose, unlike other notices
+                return self._plan_small_print(f"{name}{message}")  # repeated on purpose, unlike other notices
             case Notice(kind=kind, message=message) if kind in VISIBLE_NOTICES and message not in self._posted_notices:
                 self._posted_notices.add(message)  # every turn may send the same notice; post it once
-                return [self._plan_small_print(message)]
+                return self._plan_small_print(message)
             case SummaryMade(summary=summary):
-                return self._plan_messages(
-                    MOOT_AUTHOR,
-                    [OutgoingMessage(text) for text in split_into_messages(f"**Summary** {summary.overview}")],
-                )
+                return self._plan_messages(map(PlannedMessage, split_into_messages(f"**Summary** {summary.overview}")))
             case Decided(next=following) if following == USER_SPEAKS_NEXT:
-                return [self._plan_small_print("Over to you.")]
+                return self._plan_small_print("Over to you.")
             case RunEnded(status="interrupted"):
                 return [DropPending()]
             case RunEnded() if self._has_drawing:
-                return [PlannedMessage(position=self._take_position(), text="", author=MOOT_AUTHOR, kind="board")]
+                return self._plan_messages([PlannedMessage("", "board")])
             case _:
                 return []
 
     def _post_opening(self) -> list[DeliveryStep]:
         # A resumed run emits RunStarted again; clear the opening so that it is posted once.
-        opening, self._opening = self._opening, None
-        return self._plan_messages(opening[0], [OutgoingMessage(text) for text in opening[1]]) if opening else []
+        opening, self._opening = self._opening, ()
+        return self._plan_messages(opening)
 
     def _start_turn(self, turn_key: TurnKey) -> list[DeliveryStep]:
         """Create a formatter for a turn. On a retry, retract its messages and close its approval prompts."""
@@ -175,11 +165,10 @@ class RunPresenter:
         self._tool_turns.discard(turn_key)
         return self._resolve_approvals(self._approvals.close_turn_approvals(turn_key), INTERRUPTED_TEXT)
 
-    def _post_approval(self, event: ApprovalWanted) -> PlannedMessage:
-        approval = self._approvals.open_approval(event, self._participant_name(event.turn_key), self._take_position())
-        return PlannedMessage(
-            position=approval.position, text=approval.text, author=MOOT_AUTHOR, call_id=approval.call_id
-        )
+    def _post_approval(self, event: ApprovalWanted) -> list[DeliveryStep]:
+        name, position = self._participant_name(event.turn_key), self._next_position
+        approval = self._approvals.open_approval(event, name, position)
+        return self._plan_messages([PlannedMessage(approval.text, call_id=approval.call_id)])
 
     def _resolve_approvals(self, approvals: Sequence[PostedApproval], outcome: str) -> list[DeliveryStep]:
         return [
@@ -204,7 +193,7 @@ class RunPresenter:
                 reason = event.fault.message if event.fault else "no answer"
                 steps += [
                     *self._retract_turn(turn_key),
-                    self._plan_small_print(f"{self._participant_name(turn_key)} failed: {reason}"),
+                    *self._plan_small_print(f"{self._participant_name(turn_key)} failed: {reason}"),
                 ]
             case _:
                 steps += (
@@ -222,7 +211,7 @@ class RunPresenter:
                 steps += self._plan_reasoning(turn_key, event.message.thoughts)
         return steps + self._post_waiting_turns(turn_key)
 
-    def _post_or_queue(self, turn_key: TurnKey, messages: list[OutgoingMessage]) -> list[DeliveryStep]:
+    def _post_or_queue(self, turn_key: TurnKey, messages: list[PlannedMessage]) -> list[DeliveryStep]:
         if not messages:
             return []
         if self._posting_turn is None:
@@ -232,10 +221,11 @@ class RunPresenter:
             return []
         notice, self._notice = self._notice, ""
         author = self._turn_author(turn_key)
-        steps = (
-            self._plan_messages(author, [OutgoingMessage(notice)]) if notice else []
-        )  # has no turn key, so that a retry of the turn does not retract it
-        return steps + self._plan_messages(author, messages, turn_key)
+        # The notice has no turn key, so that a retry of the turn does not retract it.
+        before = [PlannedMessage(notice, author=author)] if notice else []
+        return self._plan_messages(
+            [*before, *(replace(message, author=author, turn_key=turn_key) for message in messages)]
+        )
 
     def _post_waiting_turns(self, turn_key: TurnKey) -> list[DeliveryStep]:
         """Post queued messages when the posting turn ends, oldest turn first.
@@ -253,36 +243,24 @@ class RunPresenter:
                 self._posting_turn = None
         return steps
 
-    def _plan_messages(
-        self, author: MessageAuthor, messages: Sequence[OutgoingMessage], turn_key: TurnKey | None = None
-    ) -> list[DeliveryStep]:
+    def _plan_messages(self, messages: Iterable[PlannedMessage]) -> list[DeliveryStep]:
+        """Give each message the next position."""
         steps: list[DeliveryStep] = []
         for message in messages:
             position = self._take_position()
-            if turn_key is not None:
-                self._positions.setdefault(turn_key, []).append(position)
-            steps.append(
-                PlannedMessage(
-                    position=position,
-                    text=message.text,
-                    author=author,
-                    kind=message.kind,
-                    pause_seconds=message.pause_seconds,
-                    typing_seconds=message.typing_seconds,
-                    turn_key=turn_key,
-                )
-            )
+            if message.turn_key is not None:
+                self._positions.setdefault(message.turn_key, []).append(position)
+            steps.append(replace(message, position=position))
         return steps
 
     def _plan_reasoning(self, turn_key: TurnKey, thoughts: str) -> list[DeliveryStep]:
         author = self._turn_author(turn_key)
-        return [
-            PlannedMessage(position=self._take_position(), text=text, author=author, is_reasoning=True)
-            for text in split_into_messages(thoughts)
-        ]
+        return self._plan_messages(
+            PlannedMessage(text, author=author, is_reasoning=True) for text in split_into_messages(thoughts)
+        )
 
-    def _plan_small_print(self, message: str) -> PlannedMessage:
-        return PlannedMessage(position=self._take_position(), text=small_print(message), author=MOOT_AUTHOR)
+    def _plan_small_print(self, text: str) -> list[DeliveryStep]:
+        return self._plan_messages([PlannedMessage(small_print(text))])
 
     def _take_position(self) -> int:
         self._next_position += 1
@@ -295,12 +273,12 @@ class RunPresenter:
         return participant_author(self._participants[turn_key.participant])
 
 
-def _overflow_notice(formatter: MessageFormatter) -> list[OutgoingMessage]:
+def _overflow_notice(formatter: MessageFormatter) -> list[PlannedMessage]:
     rest = formatter.overflow_chars
-    return [OutgoingMessage(small_print(f"{rest:,} more characters of this answer are kept in Moot."))] if rest else []
+    return [PlannedMessage(small_print(f"{rest:,} more characters of this answer are kept in Moot."))] if rest else []
 
 
-def _truncation_notice(event: TurnEnded) -> list[OutgoingMessage]:
+def _truncation_notice(event: TurnEnded) -> list[PlannedMessage]:
     if event.status == "partial":
-        return [OutgoingMessage(small_print(f"Cut off: {event.fault.message if event.fault else 'the stream ended'}"))]
-    return [OutgoingMessage(small_print(LENGTH_LIMIT_NOTE))] if event.finish == "length" else []
+        return [PlannedMessage(small_print(f"Cut off: {event.fault.message if event.fault else 'the stream ended'}"))]
+    return [PlannedMessage(small_print(LENGTH_LIMIT_NOTE))] if event.finish == "length" else []

@@ -15,7 +15,8 @@ import aiohttp
 import discord
 
 from moot.discord.approvals import BUTTON_LABELS, ApprovalKey
-from moot.discord.posts import MOOT_AUTHOR, MessagePayload
+from moot.discord.format.messages import MOOT_AUTHOR
+from moot.discord.posts import MessagePayload
 from moot.types.tools import ApprovalDecision
 
 REQUEST_TIMEOUT_SECONDS = 60.0  # per attempt; discord.py may wait for a rate limit in it

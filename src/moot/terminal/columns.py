@@ -14,8 +14,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from moot.terminal.debate_report import build_debate_report, has_debate_report, is_debate
 from moot.terminal.debate_tables import render_debate_tables
-from moot.terminal.debate_text import has_debate_report, is_debate
 from moot.terminal.readers import ending_text, notice_text, stage_title, strip_control_chars
 from moot.types.events import (
     Event,
@@ -123,7 +123,8 @@ class LiveColumns:
     def _debate_report(self) -> RenderableType:
         styles = {who: column.style for who, column in self._columns.items()}
         marker = Text("Minutes", style="dim")
-        return Group(Rule(marker, characters="╌", style="dim"), "", render_debate_tables(self._run, styles))
+        report = render_debate_tables(build_debate_report(self._run), styles)
+        return Group(Rule(marker, characters="╌", style="dim"), "", report)
 
     def _print_above(self, renderable: RenderableType) -> None:
         """Print above the live view. Refresh it first, so that it drops the columns of ended turns."""

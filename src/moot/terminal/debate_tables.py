@@ -1,115 +1,86 @@
-"""Debate report for the terminal, as tables: summary, positions, ranking and claims."""
+"""Debate report for the terminal: a panel with the summary, a table of positions, and lists with headings."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.panel import Panel
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
 from moot.terminal.readers import strip_control_chars
-from moot.terminal.usage import cost_text
-from moot.transcript.debate_report import (
-    describe_dropped_quotes,
-    number_ranks,
-    points_text,
-    position_change_text,
-    position_status,
-)
-from moot.types.debate import ClaimQuote, DebateClaims, DebateSummary, Ranking
-from moot.types.run_state import RunState
+from moot.transcript.debate_report import Bullets, Item, Line, Paragraph, Report, Section, Table, labelled_lines
 
-POSITION_STYLES = {"changed": "yellow", "kept": "green", "no answer": "red"}
+MARK_STYLES = {"changed": "yellow", "kept": "green", "no answer": "red", "minority": "yellow"}
+LABEL_STYLES = {"for": "green", "against": "red"}
+SPACE = re.compile(r"\s+")
 
-StyledNames = Mapping[str, Text]  # by participant id, in the participant's colour
+Styles = Mapping[str, str]  # Rich styles by participant id
 
 
-def render_debate_tables(run: RunState, styles: Mapping[str, str]) -> Group:
-    """`styles` are the Rich styles by participant id."""
-    names = {who: Text(strip_control_chars(name), style=styles[who]) for who, name in run.names.items()}
-    parts: list[RenderableType] = []
-    if run.summary is not None:
-        parts += [_summary_panel(run.summary), _positions_table(run.summary, names)]
-    if run.ranking is not None:
-        parts.append(_ranking_table(run.ranking, names))
-    if run.claims is not None and run.claims.flips:
-        parts.append(_position_changes(run.claims, run.names))
-    if run.claims is not None and (run.claims.claims or run.claims.unproven):
-        parts.append(_claims_table(run.claims, names))
-    return Group(
-        *(line for part in parts for line in (part, "")), Text(f"Cost in all: {cost_text(run.paid_calls)}"), ""
-    )
+def render_debate_tables(report: Report, styles: Styles) -> Group:
+    return Group(*(line for section in report.sections for line in (_render_section(section, styles), "")))
 
 
-def _summary_panel(summary: DebateSummary) -> Panel:
-    cross = summary.cross_model
-    grid = Table.grid(padding=(0, 2))
-    parts = (
-        ("Overview", (summary.overview,)),
-        ("Agreed", cross.agreements),
-        ("Disputed", cross.disagreements),
-        ("Convergence", (cross.convergence_summary,)),
-    )
-    for title, texts in parts:
-        for index, text in enumerate(texts):
-            grid.add_row(Text("" if index else title, style="bold"), _plain_text(text))
-    return Panel(grid, title="Summary", border_style="dim")
+def _render_section(section: Section, styles: Styles) -> RenderableType:
+    match section:
+        case [Paragraph(kind="overview"), *_]:
+            return Panel(_labelled_grid(section, styles), title="Summary", border_style="dim")
+        case _:
+            return Group(*(_render_block(block, styles) for block in section))
 
 
-def _positions_table(summary: DebateSummary, names: StyledNames) -> Table:
-    table = Table(box=SIMPLE_HEAD, expand=True, show_edge=False, pad_edge=False)
-    table.add_column("Positions", no_wrap=True)
-    table.add_column("First", ratio=1)
-    table.add_column("Last", ratio=1)
-    table.add_column("", no_wrap=True)
-    for row in summary.per_model:
-        status = position_status(row)
-        table.add_row(
-            names[row.participant],
-            _plain_text(row.initial_summary),
-            _plain_text(row.refined_summary),
-            Text(status, style=POSITION_STYLES[status]),
-        )
+def _render_block(block: Bullets | Table | Paragraph, styles: Styles) -> RenderableType:
+    match block:
+        case Paragraph(text=text, kind=kind):
+            return Text(_clean(text), style="dim" if kind == "note" else "")
+        case Table():
+            return _positions_table(block, styles)
+        case Bullets(title=title, items=items):
+            return Group(Text(title, style="bold"), _item_grid(items, styles))
+
+
+def _labelled_grid(section: Section, styles: Styles) -> RichTable:
+    grid, previous = RichTable.grid(padding=(0, 2)), ""
+    for label, line in labelled_lines(section):
+        grid.add_row(Text("" if label == previous else label, style="bold"), _styled_text(line, styles))
+        previous = label
+    return grid
+
+
+def _item_grid(items: Sequence[Item], styles: Styles) -> RichTable:
+    grid = RichTable.grid(padding=(0, 2))
+    for item in items:
+        label = [Text(item.label, style=LABEL_STYLES.get(item.label, ""))] if item.label else []
+        inner = [_item_grid(item.items, styles)] if item.items else []
+        grid.add_row(*label, Group(_styled_text(item.line, styles), *inner))
+    return grid
+
+
+def _positions_table(positions: Table, styles: Styles) -> RichTable:
+    table = RichTable(box=SIMPLE_HEAD, expand=True, show_edge=False, pad_edge=False)
+    first, *texts, last = positions.head
+    table.add_column(first, no_wrap=True)
+    for title in texts:
+        table.add_column(title, ratio=1)
+    table.add_column(last, no_wrap=True)
+    for row in positions.rows:
+        table.add_row(*(_styled_text((cell,), styles) for cell in row))
     return table
 
 
-def _ranking_table(ranking: Ranking, names: StyledNames) -> Group:
-    grid = Table.grid(padding=(0, 2))
-    for number, place in number_ranks(ranking):
-        grid.add_row(f"{number}.", names[place.participant], points_text(place))
-    return Group(Text("Ranking, by blind votes of the other participants", style="bold"), grid)
+def _styled_text(line: Line, styles: Styles) -> Text:
+    text = Text()
+    for one in line:
+        if isinstance(one, str):
+            text.append(_clean(one))
+        elif one.kind == "quote":
+            text.append(f"“{_clean(one.text)}”", "dim")
+        else:
+            text.append(_clean(one.text), styles[one.id] if one.kind == "name" else MARK_STYLES[one.text])
+    return text
 
 
-def _position_changes(claims: DebateClaims, names: Mapping[str, str]) -> Group:
-    lines = [Text("Changes of mind", style="bold")]
-    for change in claims.flips:
-        lines.append(_plain_text(position_change_text(change, names)))
-        lines.append(_quote_text(change.quote))
-    return Group(*lines)
-
-
-def _claims_table(claims: DebateClaims, names: StyledNames) -> Group:
-    grid = Table.grid(padding=(0, 1))
-    for number, claim in enumerate(claims.claims, start=1):
-        minority = Text(" (minority)" if claim.minority else "", style="yellow")
-        grid.add_row(f"{number}.", Text.assemble(_plain_text(claim.claim), minority))
-        for quotes, sign in ((claim.supporters, "+"), (claim.opponents, "-")):
-            for quote in quotes:
-                grid.add_row("", _quote_line(sign, quote, names))
-    lines: list[RenderableType] = [Text("Claims", style="bold"), grid]
-    if claims.unproven:
-        lines.append(Text(describe_dropped_quotes(claims), style="dim"))
-    return Group(*lines)
-
-
-def _quote_line(sign: str, claim_quote: ClaimQuote, names: StyledNames) -> Text:
-    return Text.assemble(f"{sign} ", names[claim_quote.participant], " ", _quote_text(claim_quote.quote))
-
-
-def _quote_text(text: str) -> Text:
-    return Text.assemble("“", _plain_text(text), "”", style="dim")
-
-
-def _plain_text(text: str) -> Text:
-    return Text(strip_control_chars(" ".join(text.split())))
+def _clean(text: str) -> str:
+    return strip_control_chars(SPACE.sub(" ", text))

@@ -5,7 +5,8 @@ from typing import Protocol, TextIO
 
 import msgspec
 
-from moot.terminal.debate_text import debate_report_lines, has_debate_report
+from moot.terminal.debate_report import build_debate_report, has_debate_report
+from moot.transcript.debate_report import text_lines
 from moot.types.events import (
     Event,
     Notice,
@@ -130,7 +131,8 @@ class PlainReader:
                     self._print_ready()
                 case RunEnded() if has_debate_report(self._run):
                     self._print_rest()
-                    lines = "".join(f"{strip_control_chars(line)}\n" for line in debate_report_lines(self._run))
+                    report = build_debate_report(self._run)
+                    lines = "".join(f"{strip_control_chars(line)}\n" for line in text_lines(report))
                     self._out.write(f"--- Minutes ---\n\n{lines}")
                     self._out.flush()
 

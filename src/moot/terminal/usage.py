@@ -55,7 +55,7 @@ def _purpose_label(call: AnalysisResult | Charge) -> str | None:
     return PURPOSE_LABELS.get(type(call))
 
 
-def cost_text(calls: Sequence[PaidCall], about: str = "") -> str:
+def _cost_text(calls: Sequence[PaidCall], about: str = "") -> str:
     cost = sum_costs(call.cost for call in calls)
     if cost is None:
         return "cost unknown"
@@ -79,7 +79,7 @@ def _usage_parts(unit: str, calls: Sequence[PaidCall]) -> list[str]:
         parts.append(f"{usage.reasoning} of them reasoning")
     if usage.cached:
         parts.append(f"{usage.cached} cached")
-    return [*parts, cost_text(calls, about)]
+    return [*parts, _cost_text(calls, about)]
 
 
 def _model_names(calls: Sequence[PaidCall]) -> str:

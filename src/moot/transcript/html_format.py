@@ -15,6 +15,7 @@ from moot.transcript.html_debate import render_debate_report
 from moot.transcript.html_markdown import MarkdownRenderer
 from moot.transcript.labels import (
     ParticipantNames,
+    build_run_report,
     error_text,
     format_time,
     recipients_label,
@@ -59,7 +60,7 @@ class HtmlFormat:
         for lane in report.lanes:
             self._register_participant(lane.participant, lane.name)
         self._current_stage = (None, None)
-        return render_debate_report(report, self._names, self._name_chip)
+        return render_debate_report(build_run_report(report, self._names), self._name_chip)
 
     def render_end(self, board: Board) -> str:
         figure = ""

@@ -1,10 +1,13 @@
-"""Labels for messages in transcripts: speaker, stage, recipients, usage, time and errors."""
+"""Labels for messages in transcripts: speaker, stage, recipients, usage, time and errors; the report of a run."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from moot.services.run_reports import RunReport
+from moot.transcript.debate_report import Report, build_report
 from moot.types.billing import format_usd
 from moot.types.chunks import Usage
+from moot.types.debate import DebateClaims
 from moot.types.discussions import Message
 from moot.types.tools import ToolUse
 
@@ -87,6 +90,16 @@ def format_time(at: float) -> str:
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def total_usage_text(usage: Usage, cost: float, unpriced: int) -> str:
-    unknown = f", and {unpriced} calls whose price is not known" if unpriced else ""
-    return f"{token_count_text(usage)}, {format_usd(cost)}{unknown}"
+def build_run_report(run: RunReport, names: Mapping[str, str]) -> Report:
+    ended = "" if run.status == "completed" else f"{run.status.capitalize()}. "
+    unknown = f", and {run.unpriced} calls whose price is not known" if run.unpriced else ""
+    return build_report(
+        names,
+        f"{ended}In all: {token_count_text(run.usage)}, {format_usd(run.cost)}{unknown}",
+        summary=run.summary,
+        ranking=run.ranking,
+        claims=DebateClaims(claims=run.claims, flips=run.flips, unproven=run.unproven),
+        agreed=run.agreed,
+        lanes=run.lanes,
+        decisions=run.decisions,
+    )

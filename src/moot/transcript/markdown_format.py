@@ -5,23 +5,21 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from moot.prompts.lesson import turn_action_names
 from moot.services.run_reports import RunReport
-from moot.transcript.debate_report import number_ranks, points_text, position_status
+from moot.transcript.debate_report import Bullets, Item, Paragraph, Report, Table, plain_text
 from moot.transcript.labels import (
     ParticipantNames,
+    build_run_report,
     error_text,
     format_time,
     recipients_label,
     speaker_label,
     stage_label,
     tool_call_label,
-    total_usage_text,
     usage_labels,
     version_label,
 )
-from moot.types.debate import Claim, ClaimQuote, DebateSummary, PositionChange
 from moot.types.discussions import Discussion
 from moot.types.files import StoredFile
-from moot.types.modes import LESSON_ENDS, USER_SPEAKS_NEXT
 from moot.types.versions import VersionedTurn
 from moot.whiteboard.render.elements import replace_unprintable
 from moot.whiteboard.state import Board
@@ -51,7 +49,7 @@ class MarkdownFormat:
 
     def render_report(self, report: RunReport) -> str:
         self._names.update({lane.participant: lane.name for lane in report.lanes})
-        return _join_blocks(*_debate_report(report, self._names))
+        return _join_blocks(*_report_blocks(build_run_report(report, self._names)))
 
     def render_end(self, board: Board) -> str:
         ids = ", ".join(_escape_line(element.id) for element in board.elements)
@@ -87,71 +85,30 @@ class MarkdownFormat:
         )
 
 
-def _debate_report(report: RunReport, names: ParticipantNames) -> Iterator[str]:
-    if report.summary or report.ranking or report.claims:
-        yield "## Minutes"
-    if report.agreed is not None:
-        verdict = "agree" if report.agreed.agree else "do not agree"
-        yield _escape_line(f"The first answers {verdict}. {report.agreed.reason}")
-    if report.summary is not None:
-        yield from _summary_section(report.summary, names)
-    yield _bullet_list(
-        "Without an answer", [f"{names[one.participant]}: {one.error}" for one in report.lanes if one.error]
-    )
-    if report.ranking is not None:
-        ranks = [
-            f"Place {rank}: {names[place.participant]}, {points_text(place)}"
-            for rank, place in number_ranks(report.ranking)
-        ]
-        yield _bullet_list("Ranking", ranks)
-    yield _bullet_list("Changes of mind", [_position_change(one, names) for one in report.flips])
-    yield from _claims_section(report.claims, names)
-    special = {USER_SPEAKS_NEXT: "The user speaks next.", LESSON_ENDS: "The lesson is over."}
-    decisions = [
-        f"{special.get(one.next) or f'{names[one.next]} speaks next.'} {one.reason}" for one in report.decisions
-    ]
-    yield _bullet_list("How the director decided", decisions, "1.")
-    ended = "" if report.status == "completed" else f"{report.status.capitalize()}. "
-    yield f"*{ended}In all: {total_usage_text(report.usage, report.cost, report.unpriced)}*"
+def _report_blocks(report: Report) -> Iterator[str]:
+    if report.title:
+        yield f"## {report.title}"
+    for block in (block for section in report.sections for block in section):
+        match block:
+            case Paragraph(text=text, kind=kind):
+                yield f"*{_escape_line(text)}*" if kind == "total" else _escape_line(text)
+            case Table(head=head, rows=rows):
+                cells = [
+                    head,
+                    ["---"] * len(head),
+                    *([_escape_line(plain_text((cell,))) for cell in row] for row in rows),
+                ]
+                yield "\n".join(f"| {' | '.join(row)} |" for row in cells)
+            case Bullets(title=title, items=items):
+                yield "\n".join([f"### {title}", "", *_item_lines(items)])
     yield "---"
 
 
-def _summary_section(summary: DebateSummary, names: ParticipantNames) -> Iterator[str]:
-    yield _escape_line(summary.overview)
-    yield _bullet_list("Agreed", summary.cross_model.agreements)
-    yield _bullet_list("Disputed", summary.cross_model.disagreements)
-    yield _escape_line(summary.cross_model.convergence_summary)
-    rows = [
-        f"| {' | '.join(map(_escape_line, (names[row.participant], row.initial_summary, row.refined_summary, position_status(row))))} |"
-        for row in summary.per_model
-    ]
-    yield "\n".join(["| | At first | In the end | Position |", "| --- | --- | --- | --- |", *rows])
-
-
-def _position_change(change: PositionChange, names: ParticipantNames) -> str:
-    after = f" after an argument of {names[change.because_of]}" if change.because_of else ""
-    text = f"{names[change.participant]} went from “{change.before}” to “{change.after}”{after}"
-    return f"{text}: “{change.quote}”"
-
-
-def _claims_section(claims: Sequence[Claim], names: ParticipantNames) -> Iterator[str]:
-    if not claims:
-        return
-    yield "### Claims"
-    for number, claim in enumerate(claims, start=1):
-        minority = " (minority)" if claim.minority else ""
-        lines = [f"{number}. {_escape_line(claim.claim)}{minority}"]
-        lines += [f"   - for: {_claim_quote(quote, names)}" for quote in claim.supporters]
-        lines += [f"   - against: {_claim_quote(quote, names)}" for quote in claim.opponents]
-        yield "\n".join(lines)
-
-
-def _claim_quote(claim_quote: ClaimQuote, names: ParticipantNames) -> str:
-    return _escape_line(f"{names[claim_quote.participant]}: “{claim_quote.quote}”")
-
-
-def _bullet_list(title: str, items: Sequence[str], sign: str = "-") -> str:
-    return "\n".join([f"### {title}", "", *(f"{sign} {_escape_line(item)}" for item in items)]) if items else ""
+def _item_lines(items: Sequence[Item], indent: str = "") -> Iterator[str]:
+    for item in items:
+        label = f"{item.label}: " if item.label else ""
+        yield f"{indent}- {_escape_line(label + plain_text(item.line))}"
+        yield from _item_lines(item.items, f"{indent}  ")
 
 
 def _block_quote(title: str, text: str) -> str:

@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from moot.discord.format.messages import (
     MAX_MESSAGE_CHARS,
-    MessagePart,
+    MOOT_AUTHOR,
+    PlannedMessage,
     close_open_marks,
-    join_parts,
+    join_messages,
     split_into_messages,
     split_piece,
 )
@@ -19,9 +20,9 @@ CODE_LINE = "x" * 99 + "\n"
 
 
 def test_split_piece_keeps_short_piece_whole() -> None:
-    assert split_piece(Prose("a")) == [MessagePart("a", "text")]
-    assert split_piece(CodeBlock("py", "a", leading_text="...")) == [MessagePart("...\n```py\na\n```", "code")]
-    assert split_piece(MarkdownTable("| a |\n|---|\n")) == [MessagePart("| a |\n|---|\n", "table")]
+    assert split_piece(Prose("a")) == [PlannedMessage("a", "text")]
+    assert split_piece(CodeBlock("py", "a", leading_text="...")) == [PlannedMessage("...\n```py\na\n```", "code")]
+    assert split_piece(MarkdownTable("| a |\n|---|\n")) == [PlannedMessage("| a |\n|---|\n", "table")]
 
 
 def test_split_piece_repeats_fence_and_language_of_code() -> None:
@@ -44,7 +45,7 @@ def test_split_piece_escapes_fence_inside_code() -> None:
 
 
 def test_split_piece_shortens_backtick_run_in_prose() -> None:
-    assert split_piece(Prose("use ```x``` here")) == [MessagePart("use ``x`` here", "text")]
+    assert split_piece(Prose("use ```x``` here")) == [PlannedMessage("use ``x`` here", "text")]
 
 
 def test_split_piece_cuts_table_between_rows_and_repeats_header() -> None:
@@ -68,19 +69,19 @@ def test_split_piece_cuts_prose_after_sentences() -> None:
     assert all(part.endswith(".") and len(part) <= MAX_MESSAGE_CHARS for part in parts[:-1])
 
 
-def test_join_parts_joins_only_parts_that_fit() -> None:
+def test_join_messages_joins_only_parts_that_fit() -> None:
     text, code, table = (
-        MessagePart("a", "text"),
-        MessagePart("```\nb\n```", "code"),
-        MessagePart("| a |", "table"),
+        PlannedMessage("a", "text"),
+        PlannedMessage("```\nb\n```", "code"),
+        PlannedMessage("| a |", "table"),
     )
-    assert join_parts(text, text) == MessagePart("aa", "text")
-    assert join_parts(text, code) == MessagePart("a\n```\nb\n```", "text")
-    assert join_parts(code, text) == MessagePart("```\nb\n```\na", "text")
-    assert join_parts(code, code) == MessagePart("```\nb\n```\n```\nb\n```", "text")
-    assert join_parts(text, table) is None
-    assert join_parts(table, text) is None
-    assert join_parts(text, MessagePart("x" * MAX_MESSAGE_CHARS, "text")) is None
+    assert join_messages(text, text) == PlannedMessage("aa", "text")
+    assert join_messages(text, code) == PlannedMessage("a\n```\nb\n```", "text")
+    assert join_messages(code, text) == PlannedMessage("```\nb\n```\na", "text")
+    assert join_messages(code, code) == PlannedMessage("```\nb\n```\n```\nb\n```", "text")
+    assert join_messages(text, table) is None
+    assert join_messages(table, text) is None
+    assert join_messages(text, PlannedMessage("x" * MAX_MESSAGE_CHARS, "text")) is None
 
 
 @pytest.mark.parametrize(
@@ -136,3 +137,14 @@ def test_split_into_messages_balances_fences(text: str) -> None:
     for message in split_into_messages(text):
         assert 0 < len(message) <= MAX_MESSAGE_CHARS
         assert len(re.findall("`{3,}", message)) % 2 == 0
+
+
+def test_planned_message_is_text_of_moot_without_pauses_by_default() -> None:
+    post = PlannedMessage("Yes.")
+    assert (post.kind, post.author, post.pause_seconds, post.typing_seconds, post.is_reasoning) == (
+        "text",
+        MOOT_AUTHOR,
+        0.0,
+        0.0,
+        False,
+    )

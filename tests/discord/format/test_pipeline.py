@@ -5,13 +5,12 @@ import re
 import pytest
 from hypothesis import given
 
-from moot.discord.format.messages import MAX_MESSAGE_CHARS, PartKind
+from moot.discord.format.messages import MAX_MESSAGE_CHARS, MessageKind, PlannedMessage
 from moot.discord.format.pieces import CodeBlock, MarkdownTable, Prose
 from moot.discord.format.pipeline import (
     MAX_MESSAGES,
     MAX_SINGLE_MESSAGES,
     DeliveryStyle,
-    OutgoingMessage,
     StreamDelivery,
     typing_seconds,
 )
@@ -36,9 +35,9 @@ def test_whole_delivery_gathers_text_and_sends_table_alone() -> None:
     table = MarkdownTable("| a |\n|---|\n")
     assert to.accept_pieces([Prose("One\n"), CodeBlock("py", "x"), Prose("\nTwo\n"), table, Prose("Three")]) == []
     assert to.flush_pieces([Prose(" **four")]) == [
-        OutgoingMessage("One\n```py\nx\n```\nTwo"),
-        OutgoingMessage("| a |\n|---|", "table"),
-        OutgoingMessage("Three **four**"),
+        PlannedMessage("One\n```py\nx\n```\nTwo"),
+        PlannedMessage("| a |\n|---|", "table"),
+        PlannedMessage("Three **four**"),
     ]
     assert to.flush_pieces([]) == []
 
@@ -46,10 +45,10 @@ def test_whole_delivery_gathers_text_and_sends_table_alone() -> None:
 def test_paragraph_delivery_sends_at_once_without_pauses() -> None:
     to = make_delivery(1)
     assert to.accept_pieces([Prose("One\n"), Prose("Two\n")]) == [
-        OutgoingMessage("One"),
-        OutgoingMessage("Two"),
+        PlannedMessage("One"),
+        PlannedMessage("Two"),
     ]
-    assert to.flush_pieces([Prose("*Three")]) == [OutgoingMessage("*Three*")]
+    assert to.flush_pieces([Prose("*Three")]) == [PlannedMessage("*Three*")]
 
 
 @pytest.mark.parametrize("degree", [2, 3])
@@ -57,10 +56,10 @@ def test_typing_and_sentence_delivery_add_random_pauses_and_typing(degree: Deliv
     to = make_delivery(degree, 0.0, 1.0, 0.5)
     long = "x" * 200
     assert to.accept_pieces([Prose("One\n"), Prose("Two"), CodeBlock("", long), Prose(long)]) == [
-        OutgoingMessage("One"),
-        OutgoingMessage("Two", pause_seconds=0.25, typing_seconds=0.75),
-        OutgoingMessage(f"```\n{long}\n```", "code", pause_seconds=1.5, typing_seconds=2.6),
-        OutgoingMessage(long, pause_seconds=0.875, typing_seconds=2.0),
+        PlannedMessage("One"),
+        PlannedMessage("Two", pause_seconds=0.25, typing_seconds=0.75),
+        PlannedMessage(f"```\n{long}\n```", "code", pause_seconds=1.5, typing_seconds=2.6),
+        PlannedMessage(long, pause_seconds=0.875, typing_seconds=2.0),
     ]
 
 
@@ -77,7 +76,9 @@ def test_typing_and_sentence_delivery_add_random_pauses_and_typing(degree: Deliv
         (100, "table", 1.0),
     ],
 )
-def test_typing_seconds_is_10_ms_per_character_within_bounds(characters: int, kind: PartKind, seconds: float) -> None:
+def test_typing_seconds_is_10_ms_per_character_within_bounds(
+    characters: int, kind: MessageKind, seconds: float
+) -> None:
     assert typing_seconds(characters, kind) == pytest.approx(seconds)
 
 
@@ -132,9 +133,9 @@ def test_paragraph_delivery_sends_one_message_per_paragraph() -> None:
 
 def test_typing_delivery_pauses_before_every_message_but_the_first() -> None:
     assert format_chunks([ANSWER], make_formatter(2)) == [
-        OutgoingMessage("Hello, <@11>. It is easy; see https://Example.org/A."),
-        OutgoingMessage('```py\nprint("Hello, World")\n```', "code", pause_seconds=0.875, typing_seconds=0.9375),
-        OutgoingMessage("That is **all**", "text", pause_seconds=0.875, typing_seconds=0.75),
+        PlannedMessage("Hello, <@11>. It is easy; see https://Example.org/A."),
+        PlannedMessage('```py\nprint("Hello, World")\n```', "code", pause_seconds=0.875, typing_seconds=0.9375),
+        PlannedMessage("That is **all**", "text", pause_seconds=0.875, typing_seconds=0.75),
     ]
 
 
@@ -150,9 +151,9 @@ def test_sentence_delivery_sends_one_humanized_message_per_sentence() -> None:
 def test_paragraph_delivery_sends_message_when_line_ends() -> None:
     to = make_formatter(1)
     assert to.feed("One.\n") == []
-    assert to.feed("T") == [OutgoingMessage("One.")]
+    assert to.feed("T") == [PlannedMessage("One.")]
     assert to.feed("wo.") == []
-    assert to.finish_stream() == [OutgoingMessage("Two.")]
+    assert to.finish_stream() == [PlannedMessage("Two.")]
 
 
 def test_flush_boundary_sends_pending_text_with_closed_marks() -> None:
@@ -160,7 +161,7 @@ def test_flush_boundary_sends_pending_text_with_closed_marks() -> None:
         to = make_formatter(degree)
         assert to.feed("Let me **look") == []
         assert [send.text for send in to.flush_boundary()] == ["Let me **look**"]
-        assert to.feed("Found:\n```py\nx") == ([OutgoingMessage("Found:")] if degree else [])
+        assert to.feed("Found:\n```py\nx") == ([PlannedMessage("Found:")] if degree else [])
         assert [send.text for send in to.flush_boundary()][-1].endswith("```py\nx\n```")
         assert [send.text for send in to.finish_stream()] == []
 

@@ -1,6 +1,6 @@
-"""Splitter from Markdown pieces to messages within Discord's length limit.
+"""Planned messages, and the splitter from Markdown pieces to messages within Discord's length limit.
 
-Each part is valid Markdown: code has its fences, a table its header row, open marks are closed.
+Each message is valid Markdown: code has its fences, a table its header row, open marks are closed.
 """
 
 import re
@@ -11,11 +11,12 @@ from msgspec import Struct
 from moot.discord.format.boundaries import find_split
 from moot.discord.format.pieces import CodeBlock, MarkdownPiece, MarkdownTable, Prose
 from moot.discord.format.segmenter import Segmenter
+from moot.types.events import TurnKey
 
 MAX_MESSAGE_CHARS = 1950  # Discord's limit is 2,000; the rest is for a label and code fences
 SMALL_PRINT_PREFIX = "-# "  # Discord's syntax for subtext
 MAX_LABEL_CHARS = 36  # label and table fences together must fit into the 50 characters above
-PartKind = Literal["text", "code", "table"]
+MessageKind = Literal["text", "code", "table", "board"]
 _FENCE = "```"
 _BACKTICK_RUN = re.compile("`{3,}")
 _CODE_OR_SPAN = re.compile(r"```.*?```|(?<!`)(`{1,2})(?!`)[^\n]*?[^`\n]\1(?!`)", re.DOTALL)
@@ -23,33 +24,48 @@ _OPEN_SPAN = re.compile(r"(?<!`)(`{1,2})[^\n`](?:[^\n]*[^\n`])?\Z")
 _STYLE_MARK = re.compile(r"\*{1,3}|__|~~|\|\|")
 
 
-class MessagePart(Struct, frozen=True):
-    """Text within the limit of one message; several parts may share a message."""
+class MessageAuthor(Struct, frozen=True):
+    name: str
+    avatar: str | None = None  # URL; None shows Discord's default
+
+
+MOOT_AUTHOR = MessageAuthor("Moot")
+
+
+class PlannedMessage(Struct, frozen=True):
+    """Text within the limit of one message. `RunPresenter` sets the fields from `author` on."""
 
     text: str
-    kind: PartKind
+    kind: MessageKind = "text"  # "table": rendered as an image; "board": the whiteboard after the run
+    pause_seconds: float = 0.0  # wait before the typing indicator; 0 for the first message
+    typing_seconds: float = 0.0  # show the typing indicator before the message
+    author: MessageAuthor = MOOT_AUTHOR
+    position: int = 0  # index in the run's steps; the same on every replay
+    turn_key: TurnKey | None = None  # None: not part of a turn, so never retracted or dropped with one
+    is_reasoning: bool = False  # send to the reasoning channel
+    call_id: str | None = None  # the message is an approval prompt for this tool call
 
 
-def split_piece(piece: MarkdownPiece) -> list[MessagePart]:
+def split_piece(piece: MarkdownPiece) -> list[PlannedMessage]:
     match piece:
         case Prose(text):
-            return [MessagePart(part, "text") for part in _split_prose(_BACKTICK_RUN.sub("``", text))]
+            return [PlannedMessage(part) for part in _split_prose(_BACKTICK_RUN.sub("``", text))]
         case CodeBlock():
-            return [MessagePart(part, "code") for part in _split_code_block(piece)]
+            return [PlannedMessage(part, "code") for part in _split_code_block(piece)]
         case MarkdownTable(text):
-            return [MessagePart(part, "table") for part in _split_table(_BACKTICK_RUN.sub("``", text))]
+            return [PlannedMessage(part, "table") for part in _split_table(_BACKTICK_RUN.sub("``", text))]
         case _:
             assert_never(piece)
 
 
-def join_parts(part: MessagePart, other: MessagePart) -> MessagePart | None:
-    """Join two parts into one message. Returns None if they do not fit or one of them is a table."""
-    if "table" in {part.kind, other.kind}:
+def join_messages(message: PlannedMessage, other: PlannedMessage) -> PlannedMessage | None:
+    """Join two messages into one. Returns None if they do not fit or one of them is a table."""
+    if "table" in {message.kind, other.kind}:
         return None
-    beside_code = other.kind == "code" or part.text.endswith(_FENCE)
-    apart = not beside_code or part.text.endswith("\n") or other.text.startswith("\n")
-    text = part.text + ("" if apart else "\n") + other.text
-    return MessagePart(text, "text") if len(text) <= MAX_MESSAGE_CHARS else None
+    beside_code = other.kind == "code" or message.text.endswith(_FENCE)
+    apart = not beside_code or message.text.endswith("\n") or other.text.startswith("\n")
+    text = message.text + ("" if apart else "\n") + other.text
+    return PlannedMessage(text) if len(text) <= MAX_MESSAGE_CHARS else None
 
 
 def close_open_marks(text: str) -> str:
@@ -74,14 +90,14 @@ def strip_markdown(name: str) -> str:
     return "".join(char for char in name if char not in "*_`~|")[:MAX_LABEL_CHARS]
 
 
-def append_piece(parts: list[MessagePart], piece: MarkdownPiece) -> None:
-    """Append a piece in place, joined to the last part if it fits."""
-    for part in split_piece(piece):
-        joined = join_parts(parts[-1], part) if parts else None
+def append_piece(messages: list[PlannedMessage], piece: MarkdownPiece) -> None:
+    """Append a piece in place, joined to the last message if it fits."""
+    for message in split_piece(piece):
+        joined = join_messages(messages[-1], message) if messages else None
         if joined is None:
-            parts.append(part)
+            messages.append(message)
         else:
-            parts[-1] = joined
+            messages[-1] = joined
 
 
 def small_print(text: str) -> str:
@@ -91,11 +107,11 @@ def small_print(text: str) -> str:
 
 def split_into_messages(text: str) -> list[str]:
     """Split a finished text into messages. `MessageFormatter` splits streamed answers. Tables stay plain text."""
-    parts: list[MessagePart] = []
+    messages: list[PlannedMessage] = []
     segments = Segmenter(sentences=False)
     for piece in [*segments.feed(text), *segments.finish_text()]:
-        append_piece(parts, Prose(piece.text) if isinstance(piece, MarkdownTable) else piece)
-    return [part for one in parts if (part := one.text.strip())]
+        append_piece(messages, Prose(piece.text) if isinstance(piece, MarkdownTable) else piece)
+    return [stripped for message in messages if (stripped := message.text.strip())]
 
 
 def _split_prose(text: str) -> list[str]:

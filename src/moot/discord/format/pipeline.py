@@ -13,11 +13,11 @@ If the turn is interrupted or retried, discard the formatter and create another.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from moot.discord.format.cleaning import Humanizer, PieceCleaner
 from moot.discord.format.mentions import ChannelMembers
-from moot.discord.format.messages import MessagePart, PartKind, append_piece, close_open_marks
+from moot.discord.format.messages import MessageKind, PlannedMessage, append_piece, close_open_marks
 from moot.discord.format.pieces import MarkdownPiece, Prose
 from moot.discord.format.segmenter import Segmenter
 
@@ -25,13 +25,6 @@ from moot.discord.format.segmenter import Segmenter
 DeliveryStyle = Literal[0, 1, 2, 3]
 MAX_MESSAGES = 40  # per stream
 MAX_SINGLE_MESSAGES = 20  # after these, fill each message, so that a long list stays below the limit
-
-
-class OutgoingMessage(Struct, frozen=True):
-    text: str
-    kind: PartKind = "text"  # "table": Markdown that Discord cannot render
-    pause_seconds: float = 0.0  # wait first; 0 for the first message
-    typing_seconds: float = 0.0  # then show the typing indicator
 
 
 class StreamDelivery:
@@ -44,58 +37,54 @@ class StreamDelivery:
         self._delivery_style = delivery_style
         self._random_source = random_source
         self._message_count = 0
-        self._pending_parts: list[MessagePart] = []
+        self._pending: list[PlannedMessage] = []
         self.overflow_chars = 0  # characters dropped after `MAX_MESSAGES`
 
-    def accept_pieces(self, pieces: Iterable[MarkdownPiece]) -> list[OutgoingMessage]:
+    def accept_pieces(self, pieces: Iterable[MarkdownPiece]) -> list[PlannedMessage]:
         """Buffer the pieces, and return the messages that are ready."""
-        messages: list[OutgoingMessage] = []
+        messages: list[PlannedMessage] = []
         for piece in pieces:
-            append_piece(self._pending_parts, piece)
-            messages += self._build_messages(self._take_ready_parts())
+            append_piece(self._pending, piece)
+            messages += self._finish_messages(self._take_ready())
         return messages
 
-    def flush_pieces(self, pieces: Sequence[MarkdownPiece]) -> list[OutgoingMessage]:
+    def flush_pieces(self, pieces: Sequence[MarkdownPiece]) -> list[PlannedMessage]:
         """Return these pieces and the whole buffer as messages, with open marks closed."""
         messages = self.accept_pieces(pieces[:-1])
         for last in pieces[-1:]:
-            append_piece(self._pending_parts, last)
-        parts, self._pending_parts = self._pending_parts, []
-        if parts and parts[-1].kind == "text":
-            parts[-1] = MessagePart(close_open_marks(parts[-1].text.strip()), "text")
-        return [*messages, *self._build_messages(parts)]
+            append_piece(self._pending, last)
+        rest, self._pending = self._pending, []
+        if rest and rest[-1].kind == "text":
+            rest[-1] = PlannedMessage(close_open_marks(rest[-1].text.strip()))
+        return [*messages, *self._finish_messages(rest)]
 
-    def _take_ready_parts(self) -> list[MessagePart]:
-        # After MAX_SINGLE_MESSAGES the last part stays in the buffer, so that later text can fill it.
+    def _take_ready(self) -> list[PlannedMessage]:
+        # After MAX_SINGLE_MESSAGES the last message stays in the buffer, so that later text can fill it.
         if self._delivery_style == 0:
             return []
-        ready_count = len(self._pending_parts) - (0 if self._message_count < MAX_SINGLE_MESSAGES else 1)
-        ready, self._pending_parts = self._pending_parts[:ready_count], self._pending_parts[ready_count:]
+        ready_count = len(self._pending) - (0 if self._message_count < MAX_SINGLE_MESSAGES else 1)
+        ready, self._pending = self._pending[:ready_count], self._pending[ready_count:]
         return ready
 
-    def _build_messages(self, parts: list[MessagePart]) -> list[OutgoingMessage]:
-        messages = []
-        for part in parts:
-            text = part.text.strip()
+    def _finish_messages(self, messages: list[PlannedMessage]) -> list[PlannedMessage]:
+        finished = []
+        for message in messages:
+            text = message.text.strip()
             if self._message_count == MAX_MESSAGES:
                 self.overflow_chars += len(text)
             elif text:
-                messages.append(self._add_timing(text, part.kind))
+                finished.append(self._add_timing(PlannedMessage(text, message.kind)))
                 self._message_count += 1
-        return messages
+        return finished
 
-    def _add_timing(self, text: str, kind: PartKind) -> OutgoingMessage:
+    def _add_timing(self, message: PlannedMessage) -> PlannedMessage:
         if self._message_count == 0 or self._delivery_style < 2:
-            return OutgoingMessage(text, kind)
-        return OutgoingMessage(
-            text,
-            kind,
-            pause_seconds=0.25 + 1.25 * self._random_source(),
-            typing_seconds=typing_seconds(len(text), kind),
-        )
+            return message
+        pause = 0.25 + 1.25 * self._random_source()
+        return replace(message, pause_seconds=pause, typing_seconds=typing_seconds(len(message.text), message.kind))
 
 
-def typing_seconds(characters: int, kind: PartKind) -> float:
+def typing_seconds(characters: int, kind: MessageKind) -> float:
     return min(max(0.010 * characters, 0.75), 4.0) * (1.25 if kind == "code" else 1)
 
 
@@ -118,16 +107,16 @@ class MessageFormatter:
     def overflow_chars(self) -> int:
         return self._delivery.overflow_chars
 
-    def feed(self, text: str) -> list[OutgoingMessage]:
+    def feed(self, text: str) -> list[PlannedMessage]:
         pieces = self._segmenter.feed(text)
         return self._delivery.accept_pieces(self._clean_pieces(pieces)) if pieces else []
 
-    def flush_boundary(self) -> list[OutgoingMessage]:
+    def flush_boundary(self) -> list[PlannedMessage]:
         """Return all buffered text as messages. More text may follow."""
         pieces = self._clean_pieces(self._segmenter.finish_text(), last=True)
         return self._delivery.flush_pieces(pieces)
 
-    def finish_stream(self) -> list[OutgoingMessage]:
+    def finish_stream(self) -> list[PlannedMessage]:
         return self.flush_boundary()
 
     def _clean_pieces(self, pieces: list[MarkdownPiece], *, last: bool = False) -> list[MarkdownPiece]:
