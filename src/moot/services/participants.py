@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from moot.engine.tools.catalog import ToolCatalog
 from moot.providers.registry import Registry
 from moot.store.library.personas import Personas
-from moot.types.errors import FeatureUnavailable, MissingKey, UsageError, prefix_not_found
+from moot.types.errors import UsageError, prefix_not_found
 from moot.types.participants import LessonRole, Participant, default_names, first_free_name, participant_id
 from moot.types.personas import Colour
 from moot.types.primitives import ModelName, Name
@@ -65,9 +65,7 @@ class ParticipantResolver:
     def check_model(self, model: str, field: str) -> None:
         """Raise UsageError for an unknown model. A missing key is accepted: it may be set before the request."""
         try:
-            self._registry.resolve_model(model)
-        except (MissingKey, FeatureUnavailable):
-            pass
+            self._registry.unavailable_reason(model)
         except UsageError as error:
             raise UsageError(f"{field}: {error}") from error
 
