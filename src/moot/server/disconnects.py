@@ -8,6 +8,7 @@ from litestar import Request
 from litestar.exceptions import ClientException
 
 from moot.server.auth import Revocations
+from moot.streaming.cancellation import cancel_tasks
 from moot.types.accounts import Caller
 from moot.types.errors import Forbidden
 
@@ -48,9 +49,7 @@ async def run_until_disconnect(
             return work_task.result()
         raise ClientException("The client disconnected.")
     finally:
-        for task in (work_task, disconnect_task):
-            task.cancel()
-        await asyncio.gather(work_task, disconnect_task, return_exceptions=True)
+        await cancel_tasks(work_task, disconnect_task)
 
 
 async def _wait_for_disconnect(request: Request[Any, Any, Any]) -> None:

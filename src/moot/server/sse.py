@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from moot.server.auth import Revocations
 from moot.server.disconnects import abort_connection
+from moot.streaming.cancellation import cancel_tasks
 from moot.types.accounts import Caller
 from moot.types.errors import DatabaseUnavailable
 
@@ -108,7 +109,7 @@ class SseConnections:
                 await disconnect_task
         finally:
             self._connections.discard(connection)
-            await _cancel_tasks(connection.task, disconnect_task)
+            await _cancel_and_log(connection.task, disconnect_task)
 
     async def _close_gracefully(self, connection: SseConnection, send: Send) -> bool:
         """End the response body. Return False if the client does not read.
@@ -170,11 +171,9 @@ async def _wait_for_disconnect(receive: Receive) -> None:
         pass
 
 
-async def _cancel_tasks(*tasks: "asyncio.Task[None]") -> None:
+async def _cancel_and_log(*tasks: "asyncio.Task[None]") -> None:
     """Cancel tasks and log their exceptions, except `DatabaseUnavailable`."""
-    for task in tasks:
-        task.cancel()
-    for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+    for outcome in await cancel_tasks(*tasks):
         if isinstance(outcome, Exception) and not isinstance(outcome, DatabaseUnavailable):
             log.error("event stream failed", exc_info=outcome)
 
@@ -200,8 +199,7 @@ async def _event_frames(first: Struct, events: AsyncGenerator[Struct, None]) -> 
                     yield []
                 event = next_event.result()
             finally:
-                next_event.cancel()
-                await asyncio.gather(next_event, return_exceptions=True)
+                await cancel_tasks(next_event)
 
 
 def _event_frame(event: Struct) -> bytes:
