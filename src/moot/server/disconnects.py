@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from litestar import Request
 from litestar.exceptions import ClientException
+from litestar.types import Receive
 
 from moot.server.auth import Revocations
 from moot.streaming.cancellation import cancel_tasks
@@ -39,7 +40,7 @@ async def run_until_disconnect(
     Raises `ClientException` after a disconnect and `Forbidden` after a revocation.
     """
     work_task = asyncio.create_task(work)
-    disconnect_task = asyncio.create_task(_wait_for_disconnect(request))
+    disconnect_task = asyncio.create_task(wait_for_disconnect(request.receive))
     try:
         with revocations.watch_credential(request.user, work_task.cancel):
             await asyncio.wait({work_task, disconnect_task}, return_when=asyncio.FIRST_COMPLETED)
@@ -52,6 +53,6 @@ async def run_until_disconnect(
         await cancel_tasks(work_task, disconnect_task)
 
 
-async def _wait_for_disconnect(request: Request[Any, Any, Any]) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
+async def wait_for_disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
         pass

@@ -13,7 +13,7 @@ from litestar.types import HTTPResponseBodyEvent, Receive, Scope, Send
 from msgspec import Struct
 
 from moot.server.auth import Revocations
-from moot.server.disconnects import abort_connection
+from moot.server.disconnects import abort_connection, wait_for_disconnect
 from moot.streaming.cancellation import cancel_tasks
 from moot.types.accounts import Caller
 from moot.types.errors import DatabaseUnavailable
@@ -94,7 +94,7 @@ class SseConnections:
         await send({"type": "http.response.start", "status": 200, "headers": SSE_HEADERS})
         await send({"type": "http.response.body", "body": connection.opening_frame or HEARTBEAT, "more_body": True})
         connection.task = asyncio.create_task(connection.send_frames(send))
-        disconnect_task = asyncio.create_task(_wait_for_disconnect(receive))
+        disconnect_task = asyncio.create_task(wait_for_disconnect(receive))
         self._connections.add(connection)
         try:
             with self._revocations.watch_credential(connection.caller, connection.cancel_stream):
@@ -164,11 +164,6 @@ def _write_batches(frames: Sequence[bytes]) -> Iterator[bytes]:
 def _heartbeat_if_due(last_sent: float) -> Iterator[bytes]:
     if time.monotonic() - last_sent >= HEARTBEAT_SECONDS:
         yield HEARTBEAT
-
-
-async def _wait_for_disconnect(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _cancel_and_log(*tasks: "asyncio.Task[None]") -> None:
