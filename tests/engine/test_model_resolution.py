@@ -10,6 +10,7 @@ from moot.store.accounts.provider_keys import ProviderKeys
 from moot.store.database import Database
 from moot.store.encryption import Encryptor
 from moot.types.errors import MissingKey, UnknownModel, UsageError
+from moot.types.participants import make_participants
 from tests.support.accounts import ANNA, BERT, create_accounts
 
 ENCRYPTOR = Encryptor("8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u")
@@ -151,6 +152,14 @@ async def test_resolve_with_key_rejects_provider_that_takes_no_key(keys: Provide
         create_resolver(keys).resolve_with_key("scripted/echo", "sk-for-once")
     with pytest.raises(UnknownModel, match="Did you mean anthropic"):
         create_resolver(keys).resolve_with_key("antropic/claude", "sk-for-once")
+
+
+async def test_resolve_chains_returns_models_by_participant(keys: ProviderKeys) -> None:
+    resolver = create_resolver(keys, fallback={"scripted/slow": ("scripted/echo",)})
+    chains = await resolver.resolve_chains(ANNA, make_participants(("scripted/slow", "scripted/echo", "scripted/slow")))
+    slow, echo = ["scripted/slow", "scripted/echo"], ["scripted/echo"]
+    names = {id: [one.name for one in chain] for id, chain in chains.items()}
+    assert names == {"alpha": slow, "beta": echo, "gamma": slow}
 
 
 UNREACHABLE_SERVERS = dict.fromkeys(

@@ -72,6 +72,21 @@ def test_unknown_model_error_suggests_provider(name: str, words: str) -> None:
         make_registry().resolve_model(name)
 
 
+def test_unavailable_reason_is_given_only_for_known_models() -> None:
+    registry = make_registry()
+    assert registry.unavailable_reason("scripted/echo") is None
+    assert registry.unavailable_reason("openai/gpt-5") == "No key for openai: set OPENAI_API_KEY."
+    with pytest.raises(UnknownModel):
+        registry.unavailable_reason("nobody/none")
+
+
+def test_find_profile_returns_none_without_provider() -> None:
+    registry = make_registry(broken=ProviderConfig())
+    assert registry.find_profile("openai/gpt-5") == registry.get_provider("openai").model_profile("gpt-5")
+    assert registry.find_profile("nobody/none") is None
+    assert registry.find_profile("broken/none") is None
+
+
 def test_built_in_key_is_never_sent_to_another_host() -> None:
     environment = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "a"}
     evil = "http://evil.example/v1"

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from moot.streaming.cancellation import StopSignal, StreamTimeouts
+from moot.streaming.cancellation import StopSignal, StreamTimeouts, cancel_tasks
 from moot.types.events import StopReason
 from tests.streaming.fake_clock import FakeClock, clock
 
@@ -149,3 +149,24 @@ def test_child_stop_signal_can_ignore_one_reason(before: bool) -> None:
     assert child.reason is None
     run.request_stop("stopped_by_user")
     assert child.reason == "stopped_by_user"
+
+
+async def test_cancel_tasks_waits_and_returns_outcomes() -> None:
+    ended: list[str] = []
+
+    async def clean_up_slowly() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ended.append("cleaned up")
+
+    async def fail() -> None:
+        raise ValueError("lost")
+
+    tasks = [asyncio.create_task(clean_up_slowly()), asyncio.create_task(fail())]
+    await asyncio.sleep(0)
+    outcomes = await cancel_tasks(*tasks)
+    assert [type(one) for one in outcomes] == [asyncio.CancelledError, ValueError]
+    assert ended == ["cleaned up"]
+    assert await cancel_tasks() == []

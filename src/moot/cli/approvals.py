@@ -6,6 +6,7 @@ from typing import Self, TextIO
 
 from msgspec import Struct
 
+from moot.streaming.cancellation import cancel_tasks
 from moot.terminal.readers import strip_control_chars
 from moot.types.errors import MootError
 from moot.types.events import (
@@ -102,10 +103,7 @@ class ApprovalPrompts:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        waiting = list(self._prompt_tasks.values())
-        for one in waiting:
-            one.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
+        await cancel_tasks(*self._prompt_tasks.values())
 
     def process_events(self, events: Sequence[Event]) -> None:
         """Open and cancel prompts. A later event of the batch may already answer an earlier one."""

@@ -11,8 +11,9 @@ from moot import settings
 from moot.app import event_loop
 from moot.cli.ask_options import AskOptions, build_run_plan, repair_encoding, validate_options
 from moot.cli.interrupt import stop_on_ctrl_c
-from moot.cli.seating import Lane, resolve_lanes
+from moot.cli.model_selection import resolve_default_model, select_models
 from moot.cli.tools import open_tool_session
+from moot.engine.model_resolution import ModelChains
 from moot.engine.runs.ephemeral import EphemeralRun, RunLog
 from moot.engine.tools.session import ToolSession
 from moot.engine.turns.model_caller import ModelCaller
@@ -25,7 +26,9 @@ from moot.terminal.usage import usage_lines
 from moot.types.chunks import Usage
 from moot.types.errors import UsageError
 from moot.types.events import Event, RunEnded, TurnEnded
+from moot.types.participants import make_participants
 from moot.types.requests import File, ModelMessage
+from moot.types.run_plan import RunPlan
 from moot.types.run_state import RunState
 from moot.whiteboard.render.png import render_png
 from moot.whiteboard.render.svg import render_svg
@@ -45,18 +48,20 @@ async def _run_ask(options: AskOptions, piped: str) -> int:
     chosen = settings.load_settings(options.config, os.environ)
     files = tuple(read_file(path) for path in options.files)
     async with Registry(chosen.providers, os.environ) as registry:
-        lanes = await resolve_lanes(options.models, files, chosen, registry)
+        models = options.models or (await resolve_default_model(chosen, registry),)
+        plan = build_run_plan(options, make_participants(models))
+        chains = await select_models(plan, files, chosen, registry)
         if options.cap is not None:
-            await _warn_unknown_prices(lanes)
+            await _warn_unknown_prices(chains)
         message, model_caller = _build_user_message(options, piped, files), ModelCaller(chosen.limits)
-        names = {lane.participant.id: lane.participant.name for lane in lanes}
+        names = {who.id: who.name for who in plan.participants}
         async with open_tool_session(options.tools, chosen.tools, os.environ, names) as tools:
-            return await _ask_participants(options, lanes, message, model_caller, tools)
+            return await _ask_participants(options, plan, chains, message, model_caller, tools)
 
 
-async def _warn_unknown_prices(lanes: Sequence[Lane]) -> None:
+async def _warn_unknown_prices(chains: ModelChains) -> None:
     """Warn about models whose cost `--cap` cannot count."""
-    for model in {model.name: model for lane in lanes for model in lane.models}.values():
+    for model in {model.name: model for chain in chains.values() for model in chain}.values():
         if await asyncio.to_thread(model.provider.call_cost_usd, model.model, Usage(1, 1)) is None:
             sys.stderr.write(f"moot: The price of {model.name} is unknown. --cap does not count it.\n")
 
@@ -109,20 +114,16 @@ class RunRecorder:
 
 async def _ask_participants(
     options: AskOptions,
-    lanes: Sequence[Lane],
+    plan: RunPlan,
+    chains: ModelChains,
     message: ModelMessage,
     model_caller: ModelCaller,
     tool_session: ToolSession | None,
 ) -> int:
-    participants = [lane.participant for lane in lanes]
-    run = EphemeralRun(
-        plan=build_run_plan(options, participants),
-        question=message,
-        chains={lane.participant.id: lane.models for lane in lanes},
-    )
-    reader, stop = _select_reader(options, len(participants)), StopSignal()
+    run = EphemeralRun(plan=plan, question=message, chains=chains)
+    reader, stop = _select_reader(options, len(plan.participants)), StopSignal()
     recorder = RunRecorder(reader, stop)
-    silence_task = asyncio.create_task(recorder.report_silence()) if len(lanes) == 1 else None
+    silence_task = asyncio.create_task(recorder.report_silence()) if len(chains) == 1 else None
     try:
         with stop_on_ctrl_c(stop):
             ended = await run.execute(RunLog(recorder), model_caller, stop, tool_session=tool_session)
@@ -136,7 +137,7 @@ async def _ask_participants(
     if options.board is not None:
         _write_whiteboard(options.board, replay_actions(recorder.run.actions))
     if options.usage:
-        lines = usage_lines(participants, recorder.run.ended_turns, recorder.run.analyses)
+        lines = usage_lines(plan.participants, recorder.run.ended_turns, recorder.run.analyses)
         sys.stderr.write("".join(f"moot: {line}\n" for line in lines))
     return _exit_code(ended, recorder.run.ended_turns, stop)
 

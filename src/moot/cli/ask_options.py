@@ -1,6 +1,7 @@
 """Options of `moot ask` and `moot chat`: validation, and conversion to a run plan."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from math import inf
 from pathlib import Path
 from typing import get_args
@@ -19,7 +20,7 @@ from moot.types.modes import (
     DirectedOptions,
     ModeName,
 )
-from moot.types.participants import LessonRole, Participant, participant_id
+from moot.types.participants import LessonRole, Participant, assign_lesson_roles, participant_id
 from moot.types.requests import Effort
 from moot.types.run_plan import RunPlan
 
@@ -94,21 +95,21 @@ def _validate_lesson_options(options: AskOptions) -> None:
 
 def build_run_plan(options: AskOptions, participants: Sequence[Participant]) -> RunPlan:
     """Build the plan. In other modes than `KNOWS_OTHERS_MODES`, participants do not know about each other."""
-    configured = tuple(
+    configured = [
         replace(
             who,
             temperature=options.temperature,
             max_tokens=options.max_tokens,
             thinking=options.thinking,
-            role=_lesson_role(options, position),
+            role=LESSON_ROLES[role] if role else None,
             tools=options.tools,
         )
-        for position, who in enumerate(participants)
-    )
+        for who, role in zip_longest(participants, options.roles)
+    ]
     system = repair_encoding(options.system)
     return RunPlan(
         mode=options.mode or ("single" if len(configured) == 1 else "parallel"),
-        participants=configured,
+        participants=assign_lesson_roles(configured, options.mode),
         personas={who.id: system for who in configured} if system else {},
         rounds=options.rounds or 2,
         introduced=options.mode in KNOWS_OTHERS_MODES,
@@ -143,14 +144,6 @@ def _find_misplaced_options(options: AskOptions) -> Iterator[tuple[str, str]]:
 
 def _is_given(value: object) -> bool:
     return value is not None and value is not False and value != ()
-
-
-def _lesson_role(options: AskOptions, position: int) -> LessonRole | None:
-    if options.mode != "directed":
-        return None
-    if position < len(options.roles):
-        return LESSON_ROLES[options.roles[position]]
-    return "student" if position else "teacher"
 
 
 def _resolve_lead(name_or_number: str | None, participants: Sequence[Participant]) -> str | None:

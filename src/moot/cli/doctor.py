@@ -62,9 +62,7 @@ async def check_provider(registry: Registry, name: str) -> ProviderCheck:
 def _check_fallbacks(registry: Registry, fallback: Mapping[str, Sequence[str]]) -> Iterator[ProviderCheck]:
     for model in dict.fromkeys(chain.from_iterable((name, *others) for name, others in fallback.items())):
         try:
-            registry.resolve_model(model)
-        except (MissingKey, FeatureUnavailable):
-            pass
+            registry.unavailable_reason(model)
         except UsageError as error:
             yield ProviderCheck("[fallback]", "broken", str(error))
 

@@ -4,12 +4,12 @@ import io
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
 from moot import __version__
-from moot.types.modes import ModeName
+from moot.cli import options
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -39,83 +39,29 @@ def moot(
     """Several language models around one table."""
 
 
-ConfigOption = Annotated[
-    Path | None, typer.Option("--config", help="A settings file to read before moot.toml.", metavar="FILE")
-]
-
-
-ModelsOption = Annotated[
-    list[str] | None,
-    typer.Option("--model", "-m", help="provider/model. May be given several times.", metavar="MODEL"),
-]
-TemperatureOption = Annotated[float | None, typer.Option(min=0.0, max=2.0)]
-MaxTokensOption = Annotated[int | None, typer.Option(min=1)]
-ThinkingOption = Annotated[
-    Literal["low", "medium", "high"] | None,
-    typer.Option(help="Request reasoning, if the model supports it."),
-]
-ModeOption = Annotated[
-    ModeName | None,
-    typer.Option(
-        help="How several models answer: independently (parallel), in rounds, reading each other (consensus), first alone, then as rebuttals, with a synthesis (debate), each as a private adviser (advisors), or one at a time, chosen by a director, with a whiteboard (directed)."
-    ),
-]
-RoundsOption = Annotated[int | None, typer.Option(min=1, max=10, help="Rounds of a consensus. Default: 2.")]
-LeadOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Who writes the synthesis of a debate: a name such as Beta, or the number of its -m. Default: the first."
-    ),
-]
-SkipIfAgreedOption = Annotated[bool, typer.Option("--gate", help="Skip the debate if the first answers agree.")]
-QuorumOption = Annotated[int | None, typer.Option(min=1, help="End a stage of a debate after N answers.", metavar="N")]
-DeadlineOption = Annotated[
-    float | None,
-    typer.Option(help="Time limit for each stage of a debate.", metavar="SECONDS"),
-]
-EarlyOption = Annotated[
-    int | None,
-    typer.Option(min=0, max=100, help="First turns in which an advisor only asks questions. Default: 3.", metavar="N"),
-]
-CrossTalkOption = Annotated[bool, typer.Option("--cross-talk", help="Let advisors answer each other once.")]
-SynthesisOption = Annotated[bool, typer.Option("--synthesis", help="Let the first advisor write a synthesis.")]
-RolesOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Roles in a directed discussion, in the order of -m: teacher, assistant or student. Default: the first is the teacher, the others are students.",
-        metavar="ROLE",
-    ),
-]
-TurnsOption = Annotated[int | None, typer.Option(min=1, max=20, help="Turns of a directed discussion. Default: 10.")]
-MaxCostOption = Annotated[
-    float | None,
-    typer.Option(help="Start no further turns once the run has cost this much (US dollars).", metavar="DOLLARS"),
-]
-
-
 @app.command()
 def ask(
     question: Annotated[str, typer.Argument(help="The question. Piped standard input is added to it.")] = "",
-    model: ModelsOption = None,
+    model: options.Models = None,
     system: Annotated[str, typer.Option(help="A system prompt for all models.")] = "",
     file: Annotated[
         list[Path] | None,
         typer.Option("--file", "-f", help="Attach text, an image or a PDF.", metavar="FILE"),
     ] = None,
-    temperature: TemperatureOption = None,
-    max_tokens: MaxTokensOption = None,
-    thinking: ThinkingOption = None,
-    mode: ModeOption = None,
-    rounds: RoundsOption = None,
-    lead: LeadOption = None,
-    gate: SkipIfAgreedOption = False,
-    quorum: QuorumOption = None,
-    deadline: DeadlineOption = None,
-    early: EarlyOption = None,
-    cross_talk: CrossTalkOption = False,
-    synthesis: SynthesisOption = False,
-    role: RolesOption = None,
-    turns: TurnsOption = None,
+    temperature: options.Temperature = None,
+    max_tokens: options.MaxTokens = None,
+    thinking: options.Thinking = None,
+    mode: options.Mode = None,
+    rounds: options.Rounds = None,
+    lead: options.Lead = None,
+    gate: options.SkipIfAgreed = False,
+    quorum: options.Quorum = None,
+    deadline: options.Deadline = None,
+    early: options.Early = None,
+    cross_talk: options.CrossTalk = False,
+    synthesis: options.Synthesis = False,
+    role: options.Roles = None,
+    turns: options.Turns = None,
     board: Annotated[
         Path | None,
         typer.Option(help="Write the whiteboard of a directed discussion to a .svg or .png file.", metavar="FILE"),
@@ -128,16 +74,16 @@ def ask(
             metavar="NAME",
         ),
     ] = None,
-    cap: MaxCostOption = None,
+    cap: options.MaxCost = None,
     json: Annotated[bool, typer.Option("--json", help="Print every event, one JSON object per line.")] = False,
     usage: Annotated[bool, typer.Option("--usage", help="Print tokens, cost and times at the end.")] = False,
-    config: ConfigOption = None,
+    config: options.Config = None,
 ) -> None:
     """Ask one or several models a question and stream their answers."""
     from moot.cli import ask as command
     from moot.cli.ask_options import AskOptions
 
-    options = AskOptions(
+    ask_options = AskOptions(
         question=question,
         models=tuple(model or ()),
         system=system,
@@ -163,15 +109,15 @@ def ask(
         usage=usage,
         config=config,
     )
-    _exit_with_code(command.run_ask(options))
+    _exit_with_code(command.run_ask(ask_options))
 
 
 @app.command()
 def serve(
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 takes any free port.", min=0, max=65535)] = 8642,
+    host: options.Host = "127.0.0.1",
+    port: options.Port = 8642,
     open: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
-    config: ConfigOption = None,
+    config: options.Config = None,
 ) -> None:
     """Serve the page and the API over HTTP. Addresses other than loopback need accounts."""
     from moot.cli import serve as command
@@ -179,34 +125,28 @@ def serve(
     _exit_with_code(command.run_serve(command.ServeOptions(host=host, port=port, config=config, open_browser=open)))
 
 
-ServerUrlOption = Annotated[
-    str | None,
-    typer.Option("--server", help="A server to use, with the token in MOOT_TOKEN.", metavar="URL"),
-]
-
-
 @app.command()
 def chat(
     discussion: Annotated[str | None, typer.Argument(help="The id of a discussion to continue.")] = None,
     last: Annotated[bool, typer.Option("--last", help="Continue the newest discussion.")] = False,
-    model: ModelsOption = None,
-    mode: ModeOption = None,
-    temperature: TemperatureOption = None,
-    max_tokens: MaxTokensOption = None,
-    thinking: ThinkingOption = None,
-    rounds: RoundsOption = None,
-    lead: LeadOption = None,
-    gate: SkipIfAgreedOption = False,
-    quorum: QuorumOption = None,
-    deadline: DeadlineOption = None,
-    early: EarlyOption = None,
-    cross_talk: CrossTalkOption = False,
-    synthesis: SynthesisOption = False,
-    role: RolesOption = None,
-    turns: TurnsOption = None,
-    cap: MaxCostOption = None,
-    server: ServerUrlOption = None,
-    config: ConfigOption = None,
+    model: options.Models = None,
+    mode: options.Mode = None,
+    temperature: options.Temperature = None,
+    max_tokens: options.MaxTokens = None,
+    thinking: options.Thinking = None,
+    rounds: options.Rounds = None,
+    lead: options.Lead = None,
+    gate: options.SkipIfAgreed = False,
+    quorum: options.Quorum = None,
+    deadline: options.Deadline = None,
+    early: options.Early = None,
+    cross_talk: options.CrossTalk = False,
+    synthesis: options.Synthesis = False,
+    role: options.Roles = None,
+    turns: options.Turns = None,
+    cap: options.MaxCost = None,
+    server: options.ServerUrl = None,
+    config: options.Config = None,
 ) -> None:
     """Chat with one or several models, live here and on the page. Type /help for the commands."""
     from moot.cli.ask_options import AskOptions
@@ -238,7 +178,7 @@ def chat(
 
 
 @app.command()
-def mcp(server: ServerUrlOption = None, config: ConfigOption = None) -> None:
+def mcp(server: options.ServerUrl = None, config: options.Config = None) -> None:
     """Serve Moot's tools to an MCP client over standard input and output."""
     from moot.cli import mcp as command
 
@@ -247,9 +187,9 @@ def mcp(server: ServerUrlOption = None, config: ConfigOption = None) -> None:
 
 @app.command()
 def discord(
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 takes any free port.", min=0, max=65535)] = 8642,
-    config: ConfigOption = None,
+    host: options.Host = "127.0.0.1",
+    port: options.Port = 8642,
+    config: options.Config = None,
 ) -> None:
     """Serve the page and the API, and run the Discord bot. Both share the same discussions."""
     from moot.cli import discord as command
@@ -260,7 +200,7 @@ def discord(
 @app.command()
 def models(
     provider: Annotated[str, typer.Argument(help="Only this provider's models.")] = "",
-    config: ConfigOption = None,
+    config: options.Config = None,
 ) -> None:
     """List the available models."""
     from moot.cli import models as command
@@ -269,7 +209,7 @@ def models(
 
 
 @app.command()
-def doctor(config: ConfigOption = None) -> None:
+def doctor(config: options.Config = None) -> None:
     """Check all providers, and say which keys are missing and what to do."""
     from moot.cli import doctor as command
 
@@ -278,10 +218,8 @@ def doctor(config: ConfigOption = None) -> None:
 
 @lab_commands.command("serve")
 def lab_serve(
-    port: Annotated[int, typer.Option(help="0 takes any free port.", min=0, max=65535)] = 9999,
-    script: Annotated[
-        Path | None, typer.Option("--script", help="A TOML or YAML file of scripts.", metavar="FILE")
-    ] = None,
+    port: options.Port = 9999,
+    script: options.Script = None,
 ) -> None:
     """Serve scripted models and faults over the APIs of OpenAI, Anthropic and Google."""
     from moot.cli import testing as command
@@ -291,9 +229,7 @@ def lab_serve(
 
 @lab_commands.command("list")
 def lab_list(
-    script: Annotated[
-        Path | None, typer.Option("--script", help="A TOML or YAML file of scripts.", metavar="FILE")
-    ] = None,
+    script: options.Script = None,
 ) -> None:
     """List the scripts and their faults."""
     from moot.cli import testing as command
@@ -318,7 +254,7 @@ def user_add(
     tenant: Annotated[
         str | None, typer.Option(help="Share the discussions of this tenant. Default: a new tenant.")
     ] = None,
-    config: ConfigOption = None,
+    config: options.Config = None,
 ) -> None:
     """Add an account. Prompts for the password, or reads it from piped standard input."""
     from moot.cli import users
@@ -327,7 +263,7 @@ def user_add(
 
 
 @user_commands.command("list")
-def user_list(config: ConfigOption = None) -> None:
+def user_list(config: options.Config = None) -> None:
     """List the accounts and their tenants."""
     from moot.cli import users
 
@@ -335,7 +271,7 @@ def user_list(config: ConfigOption = None) -> None:
 
 
 @user_commands.command("password")
-def user_password(name: AccountNameArgument, config: ConfigOption = None) -> None:
+def user_password(name: AccountNameArgument, config: options.Config = None) -> None:
     """Set a new password. Ends all sessions and revokes all tokens of the account."""
     from moot.cli import users
 
@@ -343,7 +279,7 @@ def user_password(name: AccountNameArgument, config: ConfigOption = None) -> Non
 
 
 @user_commands.command("remove")
-def user_remove(name: AccountNameArgument, config: ConfigOption = None) -> None:
+def user_remove(name: AccountNameArgument, config: options.Config = None) -> None:
     """Remove an account. Its discussions stay with the tenant."""
     from moot.cli import users
 
@@ -355,7 +291,7 @@ def user_budget(
     name: AccountNameArgument,
     dollars: Annotated[float | None, typer.Argument(help="US dollars per week.", metavar="DOLLARS")] = None,
     none: Annotated[bool, typer.Option("--none", help="Remove the account's own budget.")] = False,
-    config: ConfigOption = None,
+    config: options.Config = None,
 ) -> None:
     """Set the weekly budget of an account. Default: the budget of the settings."""
     from moot.cli import users

@@ -16,6 +16,7 @@ from moot.discord.commands import MAX_ROUNDS, NO_DISCUSSION_TEXT, CommandReply, 
 from moot.discord.dependencies import DiscordDeps
 from moot.discord.incoming import MAX_REPLY_CHARS, reply_to_message
 from moot.discord.sender import NO_MENTIONS, ChannelSender
+from moot.streaming.cancellation import cancel_tasks
 from moot.types.discord import ChannelBinding
 from moot.types.discussion_events import Activity, DiscussionChanged, DiscussionDeleted
 from moot.types.errors import MootError, UsageError
@@ -188,10 +189,7 @@ class Bot(discord.Client):
 
     async def shutdown_bot(self) -> None:
         """Cancel all tasks and close the connection. Unsent messages are sent after the next start."""
-        tasks = tuple(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_tasks(*self._tasks)
         await self.close()
 
 

@@ -16,6 +16,7 @@ from moot.discord.bot import Bot
 from moot.discord.dependencies import DiscordDeps
 from moot.discord.sender import open_webhook_session
 from moot.store.locks import run_as_leader
+from moot.streaming.cancellation import cancel_tasks
 
 FIRST_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 2.0, 300.0
 REJECTED_TEXT = (
@@ -41,8 +42,7 @@ async def connect_discord(deps: DiscordDeps, token: str) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await cancel_tasks(task)
 
 
 async def _stay_connected(deps: DiscordDeps, token: str) -> None:

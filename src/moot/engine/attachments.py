@@ -54,13 +54,8 @@ class Attachments:
 
     def _supported_file_kinds(self, model: str) -> Collection[FileKind] | None:
         """Return None if no provider offers the model any more; the turn reports that error."""
-        provider, _, name = model.partition("/")
-        try:
-            return (
-                self._registry.get_provider(provider).model_profile(name).files if provider in self._registry else None
-            )
-        except UsageError:
-            return None
+        profile = self._registry.find_profile(model)
+        return profile.files if profile else None
 
     async def readable_request(self, request: ModelRequest, model: str) -> ModelRequest:
         """Replace files that the model cannot read by notes, as in the request that was sent."""

@@ -2,20 +2,32 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from itertools import cycle, islice
-from typing import Protocol
+from typing import Literal, Protocol
+
+from msgspec import Struct
 
 from moot.providers.discovery import find_local_servers
 from moot.providers.keys import Key, KeyRing
 from moot.providers.registry import Registry, ResolvedModel
 from moot.types.errors import FeatureUnavailable, MissingKey, UsageError
+from moot.types.participants import Participant
 
 ResolveModel = Callable[
     [str, str], Awaitable[Sequence[ResolvedModel]]
 ]  # (tenant, model): the model and its fallbacks, in order
+ModelChains = Mapping[str, Sequence[ResolvedModel]]  # by participant id: its model and fallbacks
 
 
 class StoredKeys(Protocol):
     async def secret(self, tenant: str, provider: str, origin: str) -> str | None: ...
+
+
+LOCAL_TENANT = ""  # of a process without accounts
+
+
+class NoStoredKeys:
+    async def secret(self, tenant: str, provider: str, origin: str) -> None:
+        """Return no key, so that keys come only from the environment."""
 
 
 class ModelResolver:
@@ -40,6 +52,11 @@ class ModelResolver:
             raise missing
         return found
 
+    async def resolve_chains(self, tenant: str, participants: Sequence[Participant]) -> ModelChains:
+        models = dict.fromkeys(who.model for who in participants)
+        chains = {model: await self.resolve_with_fallbacks(tenant, model) for model in models}
+        return {who.id: chains[who.model] for who in participants}
+
     def resolve_with_key(self, model: str, secret: str) -> ResolvedModel:
         """Resolve a model with the API key of one request. The key is not stored."""
         provider, _, name = model.partition("/")
@@ -63,6 +80,11 @@ class ModelResolver:
 DEFAULT_PARTICIPANT_COUNT = 3
 
 
+class DiscoveredModels(Struct, frozen=True):
+    models: tuple[str, ...]
+    found_by: Literal["key", "local_server", "embedded"]
+
+
 class DefaultParticipants:
     """Chooses the models of a discussion that names none.
 
@@ -79,23 +101,24 @@ class DefaultParticipants:
 
     async def default_models(self, tenant: str, *, single: bool) -> tuple[str, ...]:
         """Return the default models. A single model is repeated, so that several participants use it."""
-        found = self._configured_models or await self._discover_models(tenant)
-        if single:
-            return found[:1]
-        return found if len(found) > 1 else tuple(islice(cycle(found), DEFAULT_PARTICIPANT_COUNT))
-
-    async def _discover_models(self, tenant: str) -> tuple[str, ...]:
-        if with_key := [model async for model in self._models_with_key(tenant)][:DEFAULT_PARTICIPANT_COUNT]:
-            return tuple(with_key)
-        for server in await find_local_servers(self._registry):
-            if server.models:
-                return (f"{server.provider}/{server.models[0]}",)
         try:
-            return (self._registry.resolve_model(self._registry.embedded_model()).name,)
+            found = self._configured_models or (await self.discover_models(tenant)).models
         except FeatureUnavailable as error:
             raise UsageError(
                 f"model: no model is available. Set line_up in the settings, or store a key. {error}"
             ) from error
+        if single:
+            return found[:1]
+        return found if len(found) > 1 else tuple(islice(cycle(found), DEFAULT_PARTICIPANT_COUNT))
+
+    async def discover_models(self, tenant: str) -> DiscoveredModels:
+        """Ignore the settings. Raises FeatureUnavailable if not even the embedded model is available."""
+        if with_key := [model async for model in self._models_with_key(tenant)][:DEFAULT_PARTICIPANT_COUNT]:
+            return DiscoveredModels(tuple(with_key), "key")
+        for server in await find_local_servers(self._registry):
+            if server.models:
+                return DiscoveredModels((f"{server.provider}/{server.models[0]}",), "local_server")
+        return DiscoveredModels((self._registry.resolve_model(self._registry.embedded_model()).name,), "embedded")
 
     async def _models_with_key(self, tenant: str) -> AsyncIterator[str]:
         for name in self._registry:

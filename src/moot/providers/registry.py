@@ -27,8 +27,9 @@ from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import Scripts
 from moot.providers.transport import Transport
 from moot.providers.wire_format import WireFormat
-from moot.types.errors import BadSettings, MissingKey, ProviderError, UnknownModel
+from moot.types.errors import BadSettings, FeatureUnavailable, MissingKey, ProviderError, UnknownModel, UsageError
 from moot.types.faults import make_fault
+from moot.types.model_info import Profile
 
 WIRE_FORMATS: Mapping[Api, type[WireFormat]] = {
     "openai": OpenAIWireFormat,
@@ -89,6 +90,22 @@ class Registry:
         if not keys and (missing := self.missing_key_message(provider_name)):
             raise MissingKey(missing)
         return ResolvedModel(name, provider, model, keys)
+
+    def unavailable_reason(self, name: str) -> str | None:
+        """Return why a known model cannot be called now, such as a missing key. Raises UsageError for an unknown one."""
+        try:
+            self.resolve_model(name)
+        except (MissingKey, FeatureUnavailable) as error:
+            return str(error)
+        return None
+
+    def find_profile(self, name: str) -> Profile | None:
+        """Return None if no provider offers the model. Blocking: the first call loads the price list from disk."""
+        provider, _, model = name.partition("/")
+        try:
+            return self.get_provider(provider).model_profile(model) if provider in self else None
+        except UsageError:
+            return None
 
     def get_provider(self, name: str) -> Provider:
         if name not in self._providers:

@@ -9,7 +9,7 @@ from typing import Self
 
 from moot import settings
 from moot.app import event_loop
-from moot.engine.model_resolution import DefaultParticipants, ModelResolver
+from moot.engine.model_resolution import LOCAL_TENANT, DefaultParticipants, ModelResolver, NoStoredKeys
 from moot.engine.runs.ephemeral import EphemeralRun, EphemeralRuns, check_files
 from moot.engine.turns.model_caller import ModelCaller
 from moot.prompts.attachments import build_question as put
@@ -32,8 +32,6 @@ from moot.types.requests import File
 from moot.types.run_plan import RunPlan
 from moot.types.streams import BatchStream
 
-LOCAL_TENANT = ""  # the SDK has no accounts
-
 
 class Moot:
     """Async client. Uses the same settings and API keys as `moot ask`.
@@ -44,7 +42,7 @@ class Moot:
     def __init__(self, config: str | Path | None = None) -> None:
         chosen = settings.load_settings(Path(config) if config is not None else None, os.environ)
         self._registry = Registry(chosen.providers, os.environ)
-        self._model_resolver = ModelResolver(self._registry, _NoStoredKeys(), chosen.fallback)
+        self._model_resolver = ModelResolver(self._registry, NoStoredKeys(), chosen.fallback)
         self._default_participants = DefaultParticipants(
             self._model_resolver, self._registry, chosen.line_up, chosen.model
         )
@@ -119,10 +117,7 @@ class Moot:
         return self.ask(question, models, mode="debate", rules=rules, system=system, files=files, cap=cap)
 
     async def _prepare_run(self, plan: RunPlan, question: str, files: Sequence[File]) -> EphemeralRun:
-        chains = {
-            who.id: await self._model_resolver.resolve_with_fallbacks(LOCAL_TENANT, who.model)
-            for who in plan.participants
-        }
+        chains = await self._model_resolver.resolve_chains(LOCAL_TENANT, plan.participants)
         check_files(plan, chains, files)
         return EphemeralRun(plan=plan, question=put(question, files=files), chains=chains)
 
@@ -164,11 +159,6 @@ def ask(
             )
 
     return event_loop.run_coroutine(run_once())
-
-
-class _NoStoredKeys:
-    async def secret(self, tenant: str, provider: str, origin: str) -> None:
-        """Return no key, so that keys come only from the environment."""
 
 
 def _check_request(question: str, mode: ModeName, participants: Sequence[object], rules: ModeRules | None) -> None:

@@ -12,7 +12,7 @@ from moot.services.validation_messages import explain_validation_error
 from moot.types.billing import MaxCostUsd
 from moot.types.errors import NotFound, UsageError
 from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions, ModeName, Rounds
-from moot.types.participants import LessonRole, Participant, default_names, participant_id
+from moot.types.participants import LessonRole, Participant, assign_lesson_roles, default_names, participant_id
 from moot.types.personas import Persona
 from moot.types.requests import Effort
 from moot.types.run_plan import RunPlan
@@ -28,32 +28,30 @@ class ParticipantSpec(Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     max_tokens: int | None = None
     thinking: Effort | None = None
-    role: LessonRole | None = None  # in directed mode; None: the first is the teacher
+    role: LessonRole | None = None  # in directed mode; None: the first is the teacher if there is none
 
 
 def build_participants(
     specs: Sequence[str | ParticipantSpec], mode: ModeName | None
 ) -> list[tuple[Participant, ParticipantSpec]]:
     """Return participants in the order of `specs`. Raises UsageError if a name is used twice."""
-    participants: dict[str, tuple[Participant, ParticipantSpec]] = {}
-    for index, (one, default_name) in enumerate(zip(specs, default_names(), strict=False)):
-        spec = ParticipantSpec(model=one) if isinstance(one, str) else one
+    inputs = [ParticipantSpec(model=one) if isinstance(one, str) else one for one in specs]
+    participants: dict[str, Participant] = {}
+    for spec, default_name in zip(inputs, default_names(), strict=False):
         name = spec.name or (_find_persona(spec.persona).name if spec.persona else default_name)
         id = participant_id(name)
         if id in participants:
             raise UsageError(f"models: the name {name!r} is used twice. Choose another name.")
-        default_role: LessonRole = "student" if index else "teacher"
-        participant = Participant(
+        participants[id] = Participant(
             id=id,
             name=name,
             model=spec.model,
             temperature=spec.temperature,
             max_tokens=spec.max_tokens,
             thinking=spec.thinking,
-            role=spec.role or (default_role if mode == "directed" else None),
+            role=spec.role,
         )
-        participants[id] = (participant, spec)
-    return list(participants.values())
+    return list(zip(assign_lesson_roles([*participants.values()], mode), inputs, strict=True))
 
 
 def participant_prompt(spec: ParticipantSpec, system: str) -> str:

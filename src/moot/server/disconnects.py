@@ -6,8 +6,10 @@ from typing import Any, TypeVar
 
 from litestar import Request
 from litestar.exceptions import ClientException
+from litestar.types import Receive
 
 from moot.server.auth import Revocations
+from moot.streaming.cancellation import cancel_tasks
 from moot.types.accounts import Caller
 from moot.types.errors import Forbidden
 
@@ -38,7 +40,7 @@ async def run_until_disconnect(
     Raises `ClientException` after a disconnect and `Forbidden` after a revocation.
     """
     work_task = asyncio.create_task(work)
-    disconnect_task = asyncio.create_task(_wait_for_disconnect(request))
+    disconnect_task = asyncio.create_task(wait_for_disconnect(request.receive))
     try:
         with revocations.watch_credential(request.user, work_task.cancel):
             await asyncio.wait({work_task, disconnect_task}, return_when=asyncio.FIRST_COMPLETED)
@@ -48,11 +50,9 @@ async def run_until_disconnect(
             return work_task.result()
         raise ClientException("The client disconnected.")
     finally:
-        for task in (work_task, disconnect_task):
-            task.cancel()
-        await asyncio.gather(work_task, disconnect_task, return_exceptions=True)
+        await cancel_tasks(work_task, disconnect_task)
 
 
-async def _wait_for_disconnect(request: Request[Any, Any, Any]) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
+async def wait_for_disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
         pass

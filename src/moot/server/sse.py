@@ -13,7 +13,8 @@ from litestar.types import HTTPResponseBodyEvent, Receive, Scope, Send
 from msgspec import Struct
 
 from moot.server.auth import Revocations
-from moot.server.disconnects import abort_connection
+from moot.server.disconnects import abort_connection, wait_for_disconnect
+from moot.streaming.cancellation import cancel_tasks
 from moot.types.accounts import Caller
 from moot.types.errors import DatabaseUnavailable
 from moot.types.streams import HEARTBEAT, BatchStream
@@ -95,7 +96,7 @@ class SseConnections:
             {"type": "http.response.body", "body": connection.opening_frame or HEARTBEAT_FRAME, "more_body": True}
         )
         connection.task = asyncio.create_task(connection.send_frames(send))
-        disconnect_task = asyncio.create_task(_wait_for_disconnect(receive))
+        disconnect_task = asyncio.create_task(wait_for_disconnect(receive))
         self._connections.add(connection)
         try:
             with self._revocations.watch_credential(connection.caller, connection.cancel_stream):
@@ -110,7 +111,7 @@ class SseConnections:
                 await disconnect_task
         finally:
             self._connections.discard(connection)
-            await _cancel_tasks(connection.task, disconnect_task)
+            await _cancel_and_log(connection.task, disconnect_task)
 
     async def _close_gracefully(self, connection: SseConnection, send: Send) -> bool:
         """End the response body. Return False if the client does not read.
@@ -167,16 +168,9 @@ def _heartbeat_if_due(last_sent: float) -> Iterator[bytes]:
         yield HEARTBEAT_FRAME
 
 
-async def _wait_for_disconnect(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-async def _cancel_tasks(*tasks: "asyncio.Task[None]") -> None:
+async def _cancel_and_log(*tasks: "asyncio.Task[None]") -> None:
     """Cancel tasks and log their exceptions, except `DatabaseUnavailable`."""
-    for task in tasks:
-        task.cancel()
-    for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+    for outcome in await cancel_tasks(*tasks):
         if isinstance(outcome, Exception) and not isinstance(outcome, DatabaseUnavailable):
             log.error("event stream failed", exc_info=outcome)
 
@@ -202,8 +196,7 @@ async def _event_frames(first: Struct, events: AsyncGenerator[Struct, None]) -> 
                     yield HEARTBEAT
                 event = next_event.result()
             finally:
-                next_event.cancel()
-                await asyncio.gather(next_event, return_exceptions=True)
+                await cancel_tasks(next_event)
 
 
 def _event_frame(event: Struct) -> bytes:

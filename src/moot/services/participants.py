@@ -9,8 +9,8 @@ from msgspec import Meta, Struct
 from moot.engine.tools.catalog import ToolCatalog
 from moot.providers.registry import Registry
 from moot.store.library.personas import Personas
-from moot.types.errors import FeatureUnavailable, MissingKey, UsageError, prefix_not_found
-from moot.types.participants import LessonRole, Participant, default_names, participant_id
+from moot.types.errors import UsageError, prefix_not_found
+from moot.types.participants import LessonRole, Participant, default_names, first_free_name, participant_id
 from moot.types.personas import Colour
 from moot.types.primitives import ModelName, Name
 from moot.types.requests import Effort
@@ -65,9 +65,7 @@ class ParticipantResolver:
     def check_model(self, model: str, field: str) -> None:
         """Raise UsageError for an unknown model. A missing key is accepted: it may be set before the request."""
         try:
-            self._registry.resolve_model(model)
-        except (MissingKey, FeatureUnavailable):
-            pass
+            self._registry.unavailable_reason(model)
         except UsageError as error:
             raise UsageError(f"{field}: {error}") from error
 
@@ -75,8 +73,7 @@ class ParticipantResolver:
         persona = await self._personas.get_persona(tenant, spec.persona) if spec.persona else None
         if spec.name is not None:
             return spec.name
-        names = _name_variants(persona.name) if persona else default_names()
-        return next(name for name in names if participant_id(name) not in used_ids)
+        return first_free_name(_name_variants(persona.name) if persona else default_names(), used_ids)
 
 
 def _name_variants(name: str) -> Iterator[str]:

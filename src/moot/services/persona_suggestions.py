@@ -15,6 +15,7 @@ from moot.prompts.tasks.persona_suggestions import (
 from moot.providers.registry import ResolvedModel
 from moot.services.model_tasks import ModelTasks
 from moot.store.library.personas import Personas
+from moot.streaming.cancellation import cancel_tasks
 from moot.streaming.json_array.parser import JsonArrayParser, ObjectItem
 from moot.types.accounts import Caller
 from moot.types.billing import Payer
@@ -123,8 +124,7 @@ class PersonaSuggestions:
                 ended = await task
             finally:
                 # If the client disconnects, wait for the task: it records the charge before it ends.
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+                await cancel_tasks(task)
         yield _final_event(ended, choice)
 
     async def _run_suggestion(

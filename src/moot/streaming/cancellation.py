@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from moot.types.events import StopReason
 
@@ -155,6 +155,13 @@ class StopSignal:
         return True
 
 
+async def cancel_tasks(*tasks: "asyncio.Future[Any]") -> list[Any]:
+    """Cancel tasks, wait until they have ended, and return their results and exceptions."""
+    for task in tasks:
+        task.cancel()
+    return await asyncio.gather(*tasks, return_exceptions=True)
+
+
 async def stop_tasks(tasks: Mapping["asyncio.Task[None]", StopSignal]) -> None:
     """Request a stop first, so that each task can still record its usage. Cancel it after a timeout."""
     stopping = tuple(tasks)
@@ -162,6 +169,4 @@ async def stop_tasks(tasks: Mapping["asyncio.Task[None]", StopSignal]) -> None:
         stop.request_stop()
     if stopping:
         await asyncio.wait(stopping, timeout=CLOSE_TIMEOUT_SECONDS)
-    for task in stopping:
-        task.cancel()
-    await asyncio.gather(*stopping, return_exceptions=True)
+    await cancel_tasks(*stopping)

@@ -1,6 +1,5 @@
 """Table draft of `moot chat`: participants, mode and options, and the request body built from them."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct, to_builtins
@@ -9,7 +8,13 @@ from msgspec.structs import replace
 from moot.types.discussions import Discussion
 from moot.types.errors import UsageError
 from moot.types.modes import SOLO_MODES, AdvisorOptions, DebateOptions, DirectedOptions, ModeName
-from moot.types.participants import Participant, default_names, participant_id
+from moot.types.participants import (
+    Participant,
+    assign_lesson_roles,
+    default_names,
+    first_free_name,
+    participant_id,
+)
 from moot.types.run_plan import RunPlan
 
 
@@ -27,16 +32,16 @@ class TableDraft(Struct, frozen=True, kw_only=True):
         return {name: value for name, value in to_builtins(self).items() if value is not None}
 
     def with_mode(self, mode: ModeName) -> "TableDraft":
-        return replace(self, mode=mode, participants=_assign_lesson_roles(self.participants, mode))
+        return replace(self, mode=mode, participants=assign_lesson_roles(self.participants, mode))
 
     def with_participant(self, model: str, name: str | None = None) -> "TableDraft":
         taken = {who.id for who in self.participants}
-        new_name = name or next(one for one in default_names() if participant_id(one) not in taken)
+        new_name = name or first_free_name(default_names(), taken)
         if participant_id(new_name) in taken:
             raise UsageError(f"The name {new_name} is already used. Choose another name.")
         participants = (*self.participants, Participant(participant_id(new_name), new_name, model))
         mode = "parallel" if self.mode == "single" else self.mode
-        return replace(self, participants=_assign_lesson_roles(participants, mode), mode=mode)
+        return replace(self, participants=assign_lesson_roles(participants, mode), mode=mode)
 
     def without_participant(self, who: Participant) -> "TableDraft":
         """Remove a participant. With one left, the mode becomes `single`. Raises UsageError for the last one."""
@@ -78,14 +83,3 @@ def draft_from_discussion(discussion: Discussion) -> TableDraft:
         advisors=discussion.advisors,
         directed=discussion.directed,
     )
-
-
-def _assign_lesson_roles(participants: Sequence[Participant], mode: str) -> tuple[Participant, ...]:
-    """Assign missing roles in directed mode: the first is the teacher if there is none, others are students."""
-    if mode != "directed":
-        return tuple(participants)
-    has_teacher = any(who.role == "teacher" for who in participants)
-    roles = [
-        who.role or ("student" if has_teacher or position else "teacher") for position, who in enumerate(participants)
-    ]
-    return tuple(replace(who, role=role) for who, role in zip(participants, roles, strict=True))

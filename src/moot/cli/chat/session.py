@@ -34,7 +34,7 @@ from moot.cli.http_client import (
     ProviderInfo,
 )
 from moot.cli.interrupt import on_ctrl_c
-from moot.cli.seating import resolve_default_model
+from moot.cli.model_selection import resolve_default_model
 from moot.providers.registry import Registry
 from moot.terminal.readers import strip_control_chars
 from moot.terminal.select import NoticePrinter, handle_write_error, is_interactive, select_reader

@@ -8,6 +8,7 @@ from typing import assert_never
 from moot.engine.events.discussion_changes import DiscussionChanges, encode_change
 from moot.engine.events.hub import EventHub
 from moot.store.runs.event_log import EventLog, RunProgress
+from moot.streaming.cancellation import cancel_tasks
 from moot.types.discussion_events import Activity, DiscussionChanged, DiscussionDeleted, DiscussionEvent
 from moot.types.streams import HEARTBEAT, BatchStream, Heartbeat
 
@@ -44,7 +45,7 @@ class StreamMerger:
                     yield [frame for batch in batches for frame in batch] or HEARTBEAT
                 consumed.set()
         finally:
-            await self._cancel_streams()
+            await cancel_tasks(*self._tasks)
 
     async def _read_stream(self, stream: BatchStream[bytes]) -> None:
         async with aclosing(stream):
@@ -58,12 +59,6 @@ class StreamMerger:
         if not task.cancelled():
             self._error = self._error or task.exception()
         self._batch_ready.set()
-
-    async def _cancel_streams(self) -> None:
-        tasks = tuple(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class DiscussionSubscription:

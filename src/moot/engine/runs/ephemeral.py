@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from functools import partial
 from typing import Generic, Protocol, TypeVar
@@ -11,6 +11,7 @@ from typing import Generic, Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from moot.engine.model_resolution import ModelChains
 from moot.engine.runs.table import RunTable, S
 from moot.engine.tools.session import ToolSession
 from moot.engine.turns.context import RunContext
@@ -113,7 +114,7 @@ class MemoryTranscript:
 class EphemeralRun(Struct, frozen=True, kw_only=True):
     plan: RunPlan
     question: ModelMessage  # file parts first, the text last
-    chains: Mapping[str, Sequence[ResolvedModel]]  # by participant id: its model and fallbacks
+    chains: ModelChains
     earlier: tuple[Message, ...] = ()  # messages of the discussion before this run
     attachments: AttachmentsByMessage = {}  # of the earlier messages
 
@@ -170,7 +171,7 @@ class EphemeralRun(Struct, frozen=True, kw_only=True):
         }
 
 
-def check_files(plan: RunPlan, chains: Mapping[str, Sequence[ResolvedModel]], files: Sequence[File]) -> None:
+def check_files(plan: RunPlan, chains: ModelChains, files: Sequence[File]) -> None:
     """Raise UsageError if the model of a responder cannot read a file."""
     for participant in plan.responding_participants if files else ():
         first = chains[participant.id][0]

@@ -9,7 +9,6 @@ from moot.prompts.tokens import estimate_part_tokens, estimate_tokens
 from moot.providers.registry import Registry
 from moot.types.chunks import Usage
 from moot.types.discussions import Message
-from moot.types.errors import UsageError
 from moot.types.model_info import CHARACTERS_PER_TOKEN, ModelLimits, Profile, TokenCount
 from moot.types.modes import WINDOWED_MODES
 from moot.types.requests import ModelRequest
@@ -72,15 +71,10 @@ class ContextLimits:
 
     def _load_profiles(self, models_with_fallbacks: Mapping[str, Sequence[str]]) -> dict[str, list[Profile]]:
         """Blocking: loads the price list from disk."""
-        found = {name: [self._load_profile(one) for one in names] for name, names in models_with_fallbacks.items()}
-        return {name: [one for one in profiles if one is not None] for name, profiles in found.items()}
-
-    def _load_profile(self, model: str) -> Profile | None:
-        provider, _, name = model.partition("/")
-        try:
-            return self._registry.get_provider(provider).model_profile(name) if provider in self._registry else None
-        except UsageError:  # the turn reports it
-            return None
+        return {
+            name: [profile for one in names if (profile := self._registry.find_profile(one))]
+            for name, names in models_with_fallbacks.items()
+        }
 
 
 def combine_model_limits(

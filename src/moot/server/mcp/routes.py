@@ -12,6 +12,7 @@ from litestar.types import Receive, Scope, Send
 from moot.server.disconnects import abort_connection
 from moot.server.mcp.tools import McpTools
 from moot.server.request_body import BODY_SECONDS, limit_body_time
+from moot.streaming.cancellation import cancel_tasks
 from moot.types.errors import ShuttingDown
 
 MCP_PATH = "/mcp"
@@ -48,8 +49,7 @@ class McpApp:
 
     async def close(self) -> None:
         if self._session_task is not None:
-            self._session_task.cancel()
-            await asyncio.gather(self._session_task, return_exceptions=True)
+            await cancel_tasks(self._session_task)
 
     async def _get_app(self) -> AsgiApp:
         if self._app_future is None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 
 from msgspec import Struct
@@ -11,7 +10,6 @@ from msgspec.structs import replace
 from moot.engine.events.hub import EventHub, decode_frame
 from moot.engine.model_resolution import ModelResolver
 from moot.engine.runs.ephemeral import EphemeralRun, EphemeralRuns, check_files
-from moot.providers.registry import ResolvedModel
 from moot.server.openai.request import (
     CompletionInput,
     apply_request_settings,
@@ -106,7 +104,7 @@ class CompletionRunner:
         plan = await self._virtual_models.plan_run(caller, request.model)
         parsed = await _parse_request(request, plan)
         plan = _apply_request(request, plan, parsed.system)
-        chains = await self._resolve_models(caller, plan)
+        chains = await self._model_resolver.resolve_chains(caller.tenant, plan.participants)
         if parsed.all_files:
             try:
                 await asyncio.to_thread(check_files, plan, chains, parsed.all_files)
@@ -163,11 +161,6 @@ class CompletionRunner:
             caller.tenant, caller.account, file.name, file.media_type, sha256, file.data
         )
         return stored.id
-
-    async def _resolve_models(self, caller: Caller, plan: RunPlan) -> Mapping[str, Sequence[ResolvedModel]]:
-        models = {participant.model for participant in plan.participants}
-        chains = {model: await self._model_resolver.resolve_with_fallbacks(caller.tenant, model) for model in models}
-        return {participant.id: chains[participant.model] for participant in plan.participants}
 
 
 async def _parse_request(request: CompletionRequest, plan: RunPlan) -> CompletionInput:

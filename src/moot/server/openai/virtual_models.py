@@ -1,6 +1,5 @@
 """Virtual models of the OpenAI API: one per mode, one per preset, and every real model."""
 
-from collections.abc import Sequence
 from typing import get_args
 
 from msgspec.structs import replace
@@ -8,12 +7,13 @@ from msgspec.structs import replace
 from moot.engine.model_resolution import DefaultParticipants
 from moot.server.openai.schemas import ModelObject
 from moot.services.discussions import DiscussionService, NewDiscussion
-from moot.services.participants import ParticipantInput, ParticipantResolver
+from moot.services.participants import ParticipantResolver
 from moot.services.run_plans import RunPlanner
 from moot.store.library.presets import Presets
 from moot.types.accounts import Caller
 from moot.types.errors import NotFound, UsageError
 from moot.types.modes import KNOWS_OTHERS_MODES, ModeName
+from moot.types.participants import assign_lesson_roles
 from moot.types.presets import Preset
 from moot.types.run_plan import RunPlan
 
@@ -80,17 +80,17 @@ class VirtualModels:
         mode = MODE_MODELS.get(name)
         if mode is None:
             self._check_model_name(name)
-        inputs = await self._default_inputs(caller, mode) if mode else [name]
-        participants = await self._participant_resolver.resolve_participants(caller.tenant, inputs)
-        return NewDiscussion(
-            message="", title=name, participants=participants, mode=mode or "single", rounds=DEFAULT_ROUNDS
+        models = (
+            await self._default_participants.default_models(caller.tenant, single=mode == "single") if mode else [name]
         )
-
-    async def _default_inputs(self, caller: Caller, mode: ModeName) -> Sequence[str | ParticipantInput]:
-        models = await self._default_participants.default_models(caller.tenant, single=mode == "single")
-        if mode != "directed":
-            return models
-        return [ParticipantInput(model=one, role="student" if index else "teacher") for index, one in enumerate(models)]
+        participants = await self._participant_resolver.resolve_participants(caller.tenant, models)
+        return NewDiscussion(
+            message="",
+            title=name,
+            participants=assign_lesson_roles(participants, mode),
+            mode=mode or "single",
+            rounds=DEFAULT_ROUNDS,
+        )
 
     async def _find_preset(self, caller: Caller, name: str) -> Preset:
         try:

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 from aiohttp import WSMsgType, web
 
+from moot.streaming.cancellation import cancel_tasks
 from moot.testing.discord.guild import FakeGuild, Json
 
 DISPATCH, HEARTBEAT, IDENTIFY, RESUME, INVALID_SESSION, HELLO, ACK = 0, 1, 2, 6, 9, 10, 11
@@ -89,8 +90,7 @@ class FakeGateway:
             self._sockets.discard(socket)
             self._transports.discard(transport)
             if send_task is not None:
-                send_task.cancel()
-                await asyncio.gather(send_task, return_exceptions=True)
+                await cancel_tasks(send_task)
         return socket
 
     async def _handle_frame(self, socket: web.WebSocketResponse, frame: Json) -> "asyncio.Task[None] | None":
