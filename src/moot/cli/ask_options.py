@@ -12,24 +12,32 @@ from moot.types.errors import UsageError
 from moot.types.modes import (
     DEFAULT_EARLY_TURNS,
     DEFAULT_LESSON_TURNS,
-    KNOWS_OTHERS_MODES,
-    SOLO_MODES,
+    MODES,
     AdvisorOptions,
     DebateOptions,
     DirectedOptions,
     ModeName,
+    ModeSpec,
+    default_mode,
 )
 from moot.types.participants import LessonRole, Participant, participant_id
 from moot.types.requests import Effort
 from moot.types.run_plan import RunPlan
 
 LESSON_ROLES: Mapping[str, LessonRole] = {role: role for role in get_args(LessonRole)}
-# Options that only one mode accepts, with their field names.
-MODE_ONLY_OPTIONS: Mapping[ModeName, Mapping[str, str]] = {
-    "consensus": {"--rounds": "rounds"},
-    "debate": {"--lead": "lead", "--gate": "gate", "--quorum": "quorum", "--deadline": "deadline"},
-    "advisors": {"--early": "early", "--cross-talk": "cross_talk", "--synthesis": "synthesis"},
-    "directed": {"--role": "roles", "--turns": "turns", "--board": "board"},
+# Options that not every mode accepts, by field name.
+MODE_OPTIONS: Mapping[str, str] = {
+    "rounds": "--rounds",
+    "lead": "--lead",
+    "gate": "--gate",
+    "quorum": "--quorum",
+    "deadline": "--deadline",
+    "early": "--early",
+    "cross_talk": "--cross-talk",
+    "synthesis": "--synthesis",
+    "roles": "--role",
+    "turns": "--turns",
+    "board": "--board",
 }
 
 
@@ -63,9 +71,12 @@ class AskOptions(Struct, frozen=True, kw_only=True):
 def validate_options(options: AskOptions) -> None:
     """Raise UsageError for options that conflict. Makes no requests."""
     model_count = len(options.models)
-    if options.mode == "single" and model_count > 1:
-        raise UsageError(f"--mode single: takes one model, not {model_count}. Remove --mode, or name one model.")
-    if options.mode is not None and options.mode not in SOLO_MODES and model_count < 2:
+    spec = MODES[options.mode] if options.mode is not None else None
+    if spec is not None and spec.only_first and model_count > 1:
+        raise UsageError(
+            f"--mode {options.mode}: takes one model, not {model_count}. Remove --mode, or name one model."
+        )
+    if spec is not None and max(model_count, 1) < spec.min_participants:
         raise UsageError(f"--mode {options.mode}: needs at least two models. Name each with -m provider/model.")
     if (misplaced := next(_find_misplaced_options(options), None)) is not None:
         option, mode = misplaced
@@ -93,7 +104,7 @@ def _validate_lesson_options(options: AskOptions) -> None:
 
 
 def build_run_plan(options: AskOptions, participants: Sequence[Participant]) -> RunPlan:
-    """Build the plan. In other modes than `KNOWS_OTHERS_MODES`, participants do not know about each other."""
+    """Build the plan. Participants know about each other only if `ModeSpec.knows_others`."""
     configured = tuple(
         replace(
             who,
@@ -106,12 +117,13 @@ def build_run_plan(options: AskOptions, participants: Sequence[Participant]) -> 
         for position, who in enumerate(participants)
     )
     system = repair_encoding(options.system)
+    mode = options.mode or default_mode(configured)
     return RunPlan(
-        mode=options.mode or ("single" if len(configured) == 1 else "parallel"),
+        mode=mode,
         participants=configured,
         personas={who.id: system for who in configured} if system else {},
         rounds=options.rounds or 2,
-        introduced=options.mode in KNOWS_OTHERS_MODES,
+        introduced=MODES[mode].knows_others,
         debate=DebateOptions(
             lead=_resolve_lead(options.lead, participants),
             quorum=options.quorum,
@@ -134,11 +146,22 @@ def repair_encoding(text: str) -> str:
 
 
 def _find_misplaced_options(options: AskOptions) -> Iterator[tuple[str, str]]:
-    """Yield each given option that belongs to another mode, with that mode."""
-    for mode, names in MODE_ONLY_OPTIONS.items():
-        for option, field in names.items():
-            if options.mode != mode and _is_given(getattr(options, field)):
-                yield option, mode
+    """Yield each given option that the mode does not accept, with a mode that accepts it."""
+    for field, option in MODE_OPTIONS.items():
+        accepting = [mode for mode, spec in MODES.items() if _accepts_option(spec, field)]
+        if options.mode not in accepting and _is_given(getattr(options, field)):
+            yield option, accepting[0]
+
+
+def _accepts_option(spec: ModeSpec, field: str) -> bool:
+    match field:
+        case "rounds":
+            return spec.in_rounds
+        case "roles":
+            return spec.has_roles
+        case "board":
+            return spec.has_whiteboard
+    return spec.options is not None and field in spec.options.__struct_fields__
 
 
 def _is_given(value: object) -> bool:
@@ -146,7 +169,7 @@ def _is_given(value: object) -> bool:
 
 
 def _lesson_role(options: AskOptions, position: int) -> LessonRole | None:
-    if options.mode != "directed":
+    if options.mode is None or not MODES[options.mode].has_roles:
         return None
     if position < len(options.roles):
         return LESSON_ROLES[options.roles[position]]

@@ -11,7 +11,7 @@ from moot.services.participants import ParticipantInput
 from moot.services.validation_messages import explain_validation_error
 from moot.types.billing import MaxCostUsd
 from moot.types.errors import NotFound, UsageError
-from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions, ModeName, Rounds
+from moot.types.modes import MODES, AdvisorOptions, DebateOptions, DirectedOptions, ModeName, ModeOptions, Rounds
 from moot.types.participants import LessonRole, Participant, default_names, participant_id
 from moot.types.personas import Persona
 from moot.types.requests import Effort
@@ -50,7 +50,7 @@ def build_participants(
             temperature=spec.temperature,
             max_tokens=spec.max_tokens,
             thinking=spec.thinking,
-            role=spec.role or (default_role if mode == "directed" else None),
+            role=spec.role or (default_role if mode is not None and MODES[mode].has_roles else None),
         )
         participants[id] = (participant, spec)
     return list(participants.values())
@@ -69,12 +69,7 @@ def _find_persona(name: str) -> Persona:
     raise NotFound(f"persona: {name!r} does not exist. Use one of {', '.join(one.name for one in builtin_personas())}.")
 
 
-ModeRules = DebateOptions | AdvisorOptions | DirectedOptions
-OPTIONS_MODES: dict[type[ModeRules], ModeName] = {
-    DebateOptions: "debate",
-    AdvisorOptions: "advisors",
-    DirectedOptions: "directed",
-}
+OPTIONS_MODES: dict[type[ModeOptions], str] = {spec.options: mode for mode, spec in MODES.items() if spec.options}
 
 
 class AskOptions(Struct, frozen=True, kw_only=True):
@@ -101,14 +96,14 @@ class AskOptions(Struct, frozen=True, kw_only=True):
 def validate_options(
     models: Sequence[str | ParticipantSpec],
     mode: ModeName | None,
-    rules: ModeRules | None,
+    rules: ModeOptions | None,
     rounds: int,
     cap: float | None,
 ) -> AskOptions:
     """Raises UsageError that names the invalid argument."""
     is_list = isinstance(models, Sequence) and not isinstance(models, str)
     arguments = {"models": [_participant_fields(one) for one in models] if is_list else models, "mode": mode}
-    options: dict[str, object] = {OPTIONS_MODES[type(rules)]: asdict(rules)} if isinstance(rules, ModeRules) else {}
+    options: dict[str, object] = {OPTIONS_MODES[type(rules)]: asdict(rules)} if isinstance(rules, ModeOptions) else {}
     try:
         return msgspec.convert({**arguments, **options, "rounds": rounds, "cap": cap}, AskOptions)
     except msgspec.ValidationError as error:

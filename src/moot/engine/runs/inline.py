@@ -20,7 +20,6 @@ from moot.types.debate import Lane
 from moot.types.discussions import Message
 from moot.types.events import ANALYSIS_RESULTS, AnalysisResult, Event, Notice, RunEnded, RunStarted, TurnKey
 from moot.types.model_info import ModelLimits
-from moot.types.modes import WINDOWED_MODES
 from moot.types.participants import Participant
 from moot.types.primitives import new_id
 from moot.types.requests import ModelMessage
@@ -125,7 +124,7 @@ async def run_inline(
         number=len(earlier) + 1,
         created_at=time.time(),
     )
-    if plan.mode in WINDOWED_MODES:
+    if plan.spec.private_threads:
         plan = replace(plan, measures=await asyncio.to_thread(_limits_by_model, plan, chains))
     all_attachments = {**(attachments or {}), message.id: tuple(map(Attachment, files))}
     run_context = RunContext(run=log.run, discussion="", plan=plan, attachments=all_attachments)

@@ -1,7 +1,6 @@
 """Virtual models of the OpenAI API: one per mode, one per preset, and every real model."""
 
 from collections.abc import Sequence
-from typing import get_args
 
 from msgspec.structs import replace
 
@@ -13,11 +12,11 @@ from moot.services.run_plans import RunPlanner
 from moot.store.library.presets import Presets
 from moot.types.accounts import Caller
 from moot.types.errors import NotFound, UsageError
-from moot.types.modes import KNOWS_OTHERS_MODES, ModeName
+from moot.types.modes import MODE_NAMES, MODES, ModeName
 from moot.types.presets import Preset
 from moot.types.run_plan import RunPlan
 
-MODE_MODELS: dict[str, ModeName] = {f"moot/{mode}": mode for mode in get_args(ModeName)}
+MODE_MODELS: dict[str, ModeName] = {f"moot/{mode}": mode for mode in MODE_NAMES}
 MODE_PREFIX = "moot/"
 PRESET_PREFIX = "line-up/"
 MAX_LISTED_PRESETS = 200
@@ -62,7 +61,7 @@ class VirtualModels:
             caller.tenant,
             self._discussion_service.draft_discussion(await self._new_discussion(caller, name), PLACEHOLDER_LANGUAGE),
         )
-        return replace(plan, language=None, introduced=plan.mode in KNOWS_OTHERS_MODES, minutes=False)
+        return replace(plan, language=None, introduced=plan.spec.knows_others, minutes=False)
 
     async def _new_discussion(self, caller: Caller, name: str) -> NewDiscussion:
         if name.startswith(PRESET_PREFIX):
@@ -87,8 +86,8 @@ class VirtualModels:
         )
 
     async def _default_inputs(self, caller: Caller, mode: ModeName) -> Sequence[str | ParticipantInput]:
-        models = await self._default_participants.default_models(caller.tenant, single=mode == "single")
-        if mode != "directed":
+        models = await self._default_participants.default_models(caller.tenant, single=MODES[mode].only_first)
+        if not MODES[mode].has_roles:
             return models
         return [ParticipantInput(model=one, role="student" if index else "teacher") for index, one in enumerate(models)]
 
