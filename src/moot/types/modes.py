@@ -84,8 +84,8 @@ class ModeSpec(Struct, frozen=True, kw_only=True):
     The program of the mode is in `moot.modes`.
     """
 
-    title: str  # on the page, like `summary`
-    summary: str
+    title: str = ""  # on the page, like `summary`; empty if users cannot select the mode
+    summary: str = ""
     view: Literal["answers", "rounds", "debate", "advice", "lesson"]  # how the page shows a run
     stages: tuple[str, ...]  # in order; an option with the name of a stage turns it on or off
     identity: str  # prompt template that explains to a participant its part
@@ -169,8 +169,6 @@ MODES: Mapping[str, ModeSpec] = {
         continues="as_itself",
     ),
     "continue": ModeSpec(  # not a `ModeName`: a run has it, a discussion does not
-        title="Continued",
-        summary="They speak in turn, without a message of yours.",
         view="rounds",
         stages=("continue",),
         identity="roundtable",
