@@ -122,14 +122,16 @@ def _modes() -> str:
     """Tell what each mode is, without what only the server needs: its options type and its prompt."""
     told = {one.name: one.type for one in fields(ModeSpec) if one.name not in {"options", "identity"}}
     types = [f"  {field}: {written(inspect.type_info(type_))};" for field, type_ in told.items()]
-    specs = {mode: {field: getattr(spec, field) for field in told} for mode, spec in MODES.items()}
+    specs = {mode: json.dumps({field: getattr(spec, field) for field in told}) for mode, spec in MODES.items()}
     return "\n".join(
         (
             "export interface ModeSpec {",
             *types,
             "}\n",
             f'export const MODE_NAMES: readonly Preset["mode"][] = {json.dumps(MODE_NAMES)};\n',
-            f"export const MODES: Readonly<Record<string, ModeSpec>> = {json.dumps(specs, indent=2)};\n",
+            "export const MODES: Readonly<Record<string, ModeSpec>> = {",
+            *(f"  {mode}: {spec}," for mode, spec in specs.items()),
+            "};\n",
         )
     )
 

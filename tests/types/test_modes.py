@@ -21,8 +21,6 @@ def test_default_advisor_options_have_three_question_turns_only() -> None:
     assert (rules.early, rules.cross_talk, rules.synthesis) == (3, False, False)
 
 
-
-
 def test_default_advisor_options_encode_as_empty_object() -> None:
     assert msgspec.json.encode(AdvisorOptions()) == b"{}"
     assert msgspec.json.decode(b'{"early":0}', type=AdvisorOptions) == AdvisorOptions(early=0)

@@ -25,20 +25,6 @@ from moot.types.requests import Effort
 from moot.types.run_plan import RunPlan
 
 LESSON_ROLES: Mapping[str, LessonRole] = {role: role for role in get_args(LessonRole)}
-# Options that not every mode accepts, by field name.
-MODE_OPTIONS: Mapping[str, str] = {
-    "rounds": "--rounds",
-    "lead": "--lead",
-    "gate": "--gate",
-    "quorum": "--quorum",
-    "deadline": "--deadline",
-    "early": "--early",
-    "cross_talk": "--cross-talk",
-    "synthesis": "--synthesis",
-    "roles": "--role",
-    "turns": "--turns",
-    "board": "--board",
-}
 
 
 class AskOptions(Struct, frozen=True, kw_only=True):
@@ -71,16 +57,14 @@ class AskOptions(Struct, frozen=True, kw_only=True):
 def validate_options(options: AskOptions) -> None:
     """Raise UsageError for options that conflict. Makes no requests."""
     model_count = len(options.models)
-    spec = MODES[options.mode] if options.mode is not None else None
-    if spec is not None and spec.only_first and model_count > 1:
-        raise UsageError(
-            f"--mode {options.mode}: takes one model, not {model_count}. Remove --mode, or name one model."
-        )
-    if spec is not None and max(model_count, 1) < spec.min_participants:
-        raise UsageError(f"--mode {options.mode}: needs at least two models. Name each with -m provider/model.")
+    if (mode := options.mode) is not None:
+        if MODES[mode].only_first and model_count > 1:
+            raise UsageError(f"--mode {mode}: takes one model, not {model_count}. Remove --mode, or name one model.")
+        if max(model_count, 1) < MODES[mode].min_participants:
+            raise UsageError(f"--mode {mode}: needs at least two models. Name each with -m provider/model.")
     if (misplaced := next(_find_misplaced_options(options), None)) is not None:
-        option, mode = misplaced
-        raise UsageError(f"{option}: only for --mode {mode}. Add --mode {mode}, or remove {option}.")
+        option, wanted = misplaced
+        raise UsageError(f"{option}: only for --mode {wanted}. Add --mode {wanted}, or remove {option}.")
     _validate_lesson_options(options)
     if options.quorum is not None and options.quorum > model_count:
         raise UsageError(f"--quorum {options.quorum}: more than the {model_count} models. Use a smaller number.")
@@ -147,13 +131,14 @@ def repair_encoding(text: str) -> str:
 
 def _find_misplaced_options(options: AskOptions) -> Iterator[tuple[str, str]]:
     """Yield each given option that the mode does not accept, with a mode that accepts it."""
-    for field, option in MODE_OPTIONS.items():
-        accepting = [mode for mode, spec in MODES.items() if _accepts_option(spec, field)]
-        if options.mode not in accepting and _is_given(getattr(options, field)):
-            yield option, accepting[0]
+    for field in AskOptions.__struct_fields__:
+        accepting = [mode for mode, spec in MODES.items() if _has_option(spec, field)]
+        if accepting and options.mode not in accepting and _is_given(getattr(options, field)):
+            yield "--role" if field == "roles" else f"--{field.replace('_', '-')}", accepting[0]
 
 
-def _accepts_option(spec: ModeSpec, field: str) -> bool:
+def _has_option(spec: ModeSpec, field: str) -> bool:
+    """True if the option belongs to the mode. Options that all modes accept belong to none."""
     match field:
         case "rounds":
             return spec.in_rounds
