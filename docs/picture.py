@@ -6,13 +6,12 @@ Run it with: uv run python docs/picture.py
 import asyncio
 import io
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from moot.engine.runs.inline import Lane, RunLog, ask
+from moot.engine.runs.ephemeral import EphemeralRun, RunLog
 from moot.engine.turns.model_caller import ModelCaller
 from moot.providers.keys import KeyRing
 from moot.providers.registry import ResolvedModel
@@ -20,9 +19,9 @@ from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import Script, Scripts
 from moot.streaming.cancellation import StopSignal
 from moot.terminal.columns import LiveColumns
-from moot.types.events import Event
 from moot.types.participants import Participant
-from moot.types.requests import ModelRequest, user_message
+from moot.types.requests import user_message
+from moot.types.run_plan import RunPlan
 
 QUESTION = "Should a small team rewrite its web server in Rust?"
 SECONDS = 2.2
@@ -48,21 +47,17 @@ async def picture() -> str:
     console = Console(record=True, file=io.StringIO(), width=116, height=19, force_terminal=True)
     live = LiveColumns(console)
 
-    def read(events: Sequence[Event]) -> None:
-        live.apply_events(events)
-
     provider = ScriptedProvider(Scripts(SCRIPTS))
     names = {"Alpha": "optimist", "Beta": "sceptic", "Gamma": "unplugged"}
-    lanes = [
-        Lane(
-            Participant(name.lower(), name, f"scripted/{script}"),
-            (ResolvedModel(f"scripted/{script}", provider, script, KeyRing(())),),
-        )
+    participants = tuple(Participant(name.lower(), name, f"scripted/{script}") for name, script in names.items())
+    chains = {
+        name.lower(): (ResolvedModel(f"scripted/{script}", provider, script, KeyRing(())),)
         for name, script in names.items()
-    ]
+    }
     stop = StopSignal()
-    request = ModelRequest(model="", messages=(user_message(QUESTION),))
-    running = asyncio.create_task(ask(lanes, request, RunLog(read), ModelCaller(), stop))
+    plan = RunPlan(mode="parallel", participants=participants)
+    run = EphemeralRun(plan=plan, question=user_message(QUESTION), chains=chains)
+    running = asyncio.create_task(run.execute(RunLog(live.apply_events), ModelCaller(), stop))
     await asyncio.sleep(SECONDS)
     console.print(Text(f'$ moot ask "{QUESTION}" -m … -m … -m …'))
     console.print(live.render_view())

@@ -3,6 +3,7 @@
 `python web/api_types.py` writes it; a test fails where it is not what it should be.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from litestar import Litestar
 from litestar.di import Provide
 from msgspec import UnsetType, inspect
+from msgspec.structs import fields
 
 from moot.app.container import ROUTE_DEPENDENCIES
 from moot.engine.tools.toolset import REFUSALS
@@ -21,6 +23,7 @@ from moot.server.openapi import MultipartForm, Operation, list_operations
 from moot.types import discussions, requests
 from moot.types.discussion_events import DiscussionEvent
 from moot.types.events import Event
+from moot.types.modes import MODE_NAMES, MODES, ModeSpec
 from moot.types.participants import PARTICIPANT_COLOURS
 
 WRITTEN = Path(__file__).parent / "src/api/types.ts"
@@ -46,7 +49,7 @@ def typescript() -> str:
     structs = {name(info): info for info in STRUCTS}
     unions = [f"export type {one} = {written(inspect.type_info(type_))};\n" for one, type_ in UNIONS.items()]
     interfaces = [interface(structs[one]) for one in sorted(structs)]
-    return HEADER + "\n".join([*interfaces, *unions, _colours(), _refused(), _calls(CALLS)])
+    return HEADER + "\n".join([*interfaces, *unions, _colours(), _refused(), _modes(), _calls(CALLS)])
 
 
 def interface(info: inspect.StructType) -> str:
@@ -113,6 +116,24 @@ def _colours() -> str:
 def _refused() -> str:
     """Tell the result of a call that a person refused: it is kept with no other sign of that."""
     return f'export const REFUSED = "{REFUSALS["refuse"]}";\n'
+
+
+def _modes() -> str:
+    """Tell what each mode is, without what only the server needs: its options type and its prompt."""
+    told = {one.name: one.type for one in fields(ModeSpec) if one.name not in {"options", "identity"}}
+    types = [f"  {field}: {written(inspect.type_info(type_))};" for field, type_ in told.items()]
+    specs = {mode: json.dumps({field: getattr(spec, field) for field in told}) for mode, spec in MODES.items()}
+    return "\n".join(
+        (
+            "export interface ModeSpec {",
+            *types,
+            "}\n",
+            f'export const MODE_NAMES: readonly Preset["mode"][] = {json.dumps(MODE_NAMES)};\n',
+            "export const MODES: Readonly<Record<string, ModeSpec>> = {",
+            *(f"  {mode}: {spec}," for mode, spec in specs.items()),
+            "};\n",
+        )
+    )
 
 
 def _calls(calls: Sequence[Operation]) -> str:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from moot.discord.commands import MODE_NAMES, _parse_new_options
+from moot.discord.commands import _parse_new_options
 from moot.types.errors import UsageError
 from tests.discord.bot_session import BotSession, open_bot_session
 
@@ -114,7 +114,3 @@ def test_parse_new_options_reads_mention_text() -> None:
     assert _parse_new_options("") == {"participants": ""}
     with pytest.raises(UsageError, match="rounds"):
         _parse_new_options("rounds=many")
-
-
-def test_mode_names_include_all_modes() -> None:
-    assert MODE_NAMES == ("single", "parallel", "consensus", "debate", "advisors", "directed")

@@ -1,4 +1,4 @@
-from moot.modes import MODES, mode_for_plan
+from moot.modes import PROGRAMS, program_for_plan
 from moot.modes.regenerate import regenerate
 from moot.types.run_plan import RegenerateTarget
 from tests.modes.fake_table import FakeTable, plan
@@ -23,8 +23,8 @@ async def test_regenerate_repeats_turn_with_original_view_and_instruction() -> N
     assert table.instructions == {"Go on."}
 
 
-async def test_mode_for_plan_returns_mode_or_regenerate() -> None:
-    assert mode_for_plan(plan("consensus")) is MODES["consensus"]
+async def test_program_for_plan_returns_program_or_regenerate() -> None:
+    assert program_for_plan(plan("consensus")) is PROGRAMS["consensus"]
     table = FakeTable(plan("consensus", 3, again=TARGET))
-    await mode_for_plan(table.plan)(table)
+    await program_for_plan(table.plan)(table)
     assert len(table.log) == 1

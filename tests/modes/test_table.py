@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.modes import MODES, SELECTABLE_MODES
+from moot.modes import PROGRAMS
 from moot.modes.table import Table
-from moot.prompts.builder import IDENTITY_TEMPLATES
+from moot.prompts.templates import load_template
 from moot.prompts.visibility import VIEWS
 from moot.types.events import TurnStatus
-from moot.types.modes import KNOWS_OTHERS_MODES, SOLO_MODES, DirectedOptions, ModeName
+from moot.types.modes import MODES, DirectedOptions
 from tests.modes.fake_table import FakeTable, plan
 
 turn_status_lists = st.dictionaries(
@@ -21,28 +21,20 @@ turn_status_lists = st.dictionaries(
 )
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", PROGRAMS)
 @given(ends=turn_status_lists, seats=st.integers(1, 3), rounds=st.integers(1, 4), turns=st.integers(1, 9))
 async def test_every_mode_ends_and_names_every_turn_uniquely(
     mode: str, ends: Mapping[str, list[TurnStatus]], seats: int, rounds: int, turns: int
 ) -> None:
     table = FakeTable(plan(mode, seats, rounds=rounds, turns=turns, directed=DirectedOptions(turns=turns)), ends)
     at: Table = table
-    await MODES[mode](at)
+    await PROGRAMS[mode](at)
     spoken = [line for line in table.log if " sees " in line]
     assert 1 <= len(spoken) <= seats * (rounds + 2) + max(turns, table.plan.directed.turns)
     assert all(any(f"sees {view}" in line for view in VIEWS) for line in spoken)
+    assert {line.partition("/")[0] for line in spoken} <= {*MODES[mode].stages}
 
 
-def test_modes_except_advisors_and_directed_have_an_identity_template() -> None:
-    assert IDENTITY_TEMPLATES.keys() == MODES.keys() - {
-        "advisors",
-        "directed",
-    }  # whose identity depends on how far they are
-
-
-def test_selectable_modes_are_the_named_modes() -> None:
-    assert set(SELECTABLE_MODES) == set(get_args(ModeName))
-    assert set(SELECTABLE_MODES) < set(MODES)
-    assert set(SELECTABLE_MODES) > SOLO_MODES
-    assert set(SELECTABLE_MODES) > KNOWS_OTHERS_MODES
+def test_every_mode_has_a_program_and_an_identity_template() -> None:
+    assert PROGRAMS.keys() == MODES.keys()
+    assert all(load_template(spec.identity) for spec in MODES.values())

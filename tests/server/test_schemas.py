@@ -1,4 +1,4 @@
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 import pytest
@@ -8,7 +8,6 @@ from litestar import get
 from litestar.testing import create_test_client
 from msgspec import UNSET
 
-from moot.modes import SELECTABLE_MODES
 from moot.server.schemas import (
     ContinueRequest,
     DiscussionChange,
@@ -20,7 +19,6 @@ from moot.server.schemas import (
     require_text,
 )
 from moot.types.errors import UsageError
-from moot.types.modes import ModeName
 
 MINIMAL_DRAFT = {"message": "What is a moot?", "participants": ["scripted/echo"]}
 
@@ -90,10 +88,6 @@ def test_schemas_reject_invalid_values(type_: Any, body: Any) -> None:
 def test_discussion_change_distinguishes_unset_from_null() -> None:
     changes = msgspec.convert({"persona": None}, DiscussionChange)
     assert (changes.persona, changes.project) == (None, UNSET)
-
-
-def test_mode_names_equal_choosable_modes() -> None:
-    assert set(get_args(ModeName)) == set(SELECTABLE_MODES)
 
 
 @given(st.text())

@@ -4,9 +4,7 @@ import msgspec
 import pytest
 
 from moot.types.participants import (
-    LessonRole,
     Participant,
-    assign_lesson_roles,
     default_names,
     first_free_name,
     make_participants,
@@ -70,19 +68,3 @@ def test_participant_id_is_derived_from_name(name: str, id: str) -> None:
 
 def test_first_free_name_skips_used_ids() -> None:
     assert first_free_name(default_names(), {"alpha", "gamma"}) == "Beta"
-
-
-@pytest.mark.parametrize(
-    ("given", "assigned"),
-    [
-        ([None, None, None], ["teacher", "student", "student"]),
-        (["student", None, "assistant"], ["student", "student", "assistant"]),
-        ([None, "teacher", None], ["student", "teacher", "student"]),
-    ],
-)
-def test_first_participant_teaches_if_there_is_no_teacher(
-    given: list[LessonRole | None], assigned: list[LessonRole]
-) -> None:
-    participants = [Participant(str(at), str(at), "a/one", role=role) for at, role in enumerate(given)]
-    assert [who.role for who in assign_lesson_roles(participants, "directed")] == assigned
-    assert assign_lesson_roles(participants, "debate") == tuple(participants)

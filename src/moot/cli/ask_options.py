@@ -13,25 +13,20 @@ from moot.types.errors import UsageError
 from moot.types.modes import (
     DEFAULT_EARLY_TURNS,
     DEFAULT_LESSON_TURNS,
-    KNOWS_OTHERS_MODES,
-    SOLO_MODES,
+    MODES,
     AdvisorOptions,
     DebateOptions,
     DirectedOptions,
     ModeName,
+    ModeSpec,
+    assign_lesson_roles,
+    default_mode,
 )
-from moot.types.participants import LessonRole, Participant, assign_lesson_roles, participant_id
+from moot.types.participants import LessonRole, Participant, participant_id
 from moot.types.requests import Effort
 from moot.types.run_plan import RunPlan
 
 LESSON_ROLES: Mapping[str, LessonRole] = {role: role for role in get_args(LessonRole)}
-# Options that only one mode accepts, with their field names.
-MODE_ONLY_OPTIONS: Mapping[ModeName, Mapping[str, str]] = {
-    "consensus": {"--rounds": "rounds"},
-    "debate": {"--lead": "lead", "--gate": "gate", "--quorum": "quorum", "--deadline": "deadline"},
-    "advisors": {"--early": "early", "--cross-talk": "cross_talk", "--synthesis": "synthesis"},
-    "directed": {"--role": "roles", "--turns": "turns", "--board": "board"},
-}
 
 
 class AskOptions(Struct, frozen=True, kw_only=True):
@@ -64,13 +59,14 @@ class AskOptions(Struct, frozen=True, kw_only=True):
 def validate_options(options: AskOptions) -> None:
     """Raise UsageError for options that conflict. Makes no requests."""
     model_count = len(options.models)
-    if options.mode == "single" and model_count > 1:
-        raise UsageError(f"--mode single: takes one model, not {model_count}. Remove --mode, or name one model.")
-    if options.mode is not None and options.mode not in SOLO_MODES and model_count < 2:
-        raise UsageError(f"--mode {options.mode}: needs at least two models. Name each with -m provider/model.")
+    if (mode := options.mode) is not None:
+        if MODES[mode].only_first and model_count > 1:
+            raise UsageError(f"--mode {mode}: takes one model, not {model_count}. Remove --mode, or name one model.")
+        if max(model_count, 1) < MODES[mode].min_participants:
+            raise UsageError(f"--mode {mode}: needs at least two models. Name each with -m provider/model.")
     if (misplaced := next(_find_misplaced_options(options), None)) is not None:
-        option, mode = misplaced
-        raise UsageError(f"{option}: only for --mode {mode}. Add --mode {mode}, or remove {option}.")
+        option, wanted = misplaced
+        raise UsageError(f"{option}: only for --mode {wanted}. Add --mode {wanted}, or remove {option}.")
     _validate_lesson_options(options)
     if options.quorum is not None and options.quorum > model_count:
         raise UsageError(f"--quorum {options.quorum}: more than the {model_count} models. Use a smaller number.")
@@ -94,7 +90,7 @@ def _validate_lesson_options(options: AskOptions) -> None:
 
 
 def build_run_plan(options: AskOptions, participants: Sequence[Participant]) -> RunPlan:
-    """Build the plan. In other modes than `KNOWS_OTHERS_MODES`, participants do not know about each other."""
+    """Build the plan. Participants know about each other only if `ModeSpec.knows_others`."""
     configured = [
         replace(
             who,
@@ -107,12 +103,13 @@ def build_run_plan(options: AskOptions, participants: Sequence[Participant]) -> 
         for who, role in zip_longest(participants, options.roles)
     ]
     system = repair_encoding(options.system)
+    mode = options.mode or default_mode(configured)
     return RunPlan(
-        mode=options.mode or ("single" if len(configured) == 1 else "parallel"),
-        participants=assign_lesson_roles(configured, options.mode),
+        mode=mode,
+        participants=assign_lesson_roles(configured, mode),
         personas={who.id: system for who in configured} if system else {},
         rounds=options.rounds or 2,
-        introduced=options.mode in KNOWS_OTHERS_MODES,
+        introduced=MODES[mode].knows_others,
         debate=DebateOptions(
             lead=_resolve_lead(options.lead, participants),
             quorum=options.quorum,
@@ -135,11 +132,23 @@ def repair_encoding(text: str) -> str:
 
 
 def _find_misplaced_options(options: AskOptions) -> Iterator[tuple[str, str]]:
-    """Yield each given option that belongs to another mode, with that mode."""
-    for mode, names in MODE_ONLY_OPTIONS.items():
-        for option, field in names.items():
-            if options.mode != mode and _is_given(getattr(options, field)):
-                yield option, mode
+    """Yield each given option that the mode does not accept, with a mode that accepts it."""
+    for field in AskOptions.__struct_fields__:
+        accepting = [mode for mode, spec in MODES.items() if _has_option(spec, field)]
+        if accepting and options.mode not in accepting and _is_given(getattr(options, field)):
+            yield "--role" if field == "roles" else f"--{field.replace('_', '-')}", accepting[0]
+
+
+def _has_option(spec: ModeSpec, field: str) -> bool:
+    """True if the option belongs to the mode. Options that all modes accept belong to none."""
+    match field:
+        case "rounds":
+            return spec.in_rounds
+        case "roles":
+            return spec.has_roles
+        case "board":
+            return spec.has_whiteboard
+    return spec.options is not None and field in spec.options.__struct_fields__
 
 
 def _is_given(value: object) -> bool:

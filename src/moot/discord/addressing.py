@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from moot.discord.dependencies import DiscordDeps
 from moot.types.discussions import Run
 from moot.types.errors import MootError
+from moot.types.modes import MODE_NAMES
 from moot.types.participants import Participant
 
 MAX_RESPONDERS = 3
@@ -53,7 +54,7 @@ async def _next_participant_id(deps: DiscordDeps, run: Run) -> str | None:
     if not runs or runs[-1].id != run.id or runs[-1].status != "completed":
         return None
     # Counts the trailing `continue` runs, so that two participants cannot answer each other forever.
-    chained = next((at for at, one in enumerate(reversed(runs)) if one.mode != "continue"), MAX_CHAINED_TURNS)
+    chained = next((at for at, one in enumerate(reversed(runs)) if one.mode in MODE_NAMES), MAX_CHAINED_TURNS)
     if chained >= MAX_CHAINED_TURNS:
         return None
     plan = await deps.runs.get_plan(runs[-1 - chained].id)

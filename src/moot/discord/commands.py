@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Sequence
-from typing import Any, Protocol, get_args
+from typing import Any, Protocol
 
 import discord
 from msgspec import Struct
@@ -16,12 +16,11 @@ from moot.services.participants import ParticipantInput
 from moot.types.discord import ChannelBinding
 from moot.types.discussions import Discussion
 from moot.types.errors import NotFound, UsageError
-from moot.types.modes import ModeName, check_mode, default_mode
+from moot.types.modes import MODE_NAMES, ModeName, adapt_mode, check_mode, default_mode
 from moot.types.participants import Participant
 from moot.types.personas import Persona
 from moot.types.tools import ApprovalDecision
 
-MODE_NAMES: tuple[ModeName, ...] = get_args(ModeName)
 MAX_ROUNDS = 10
 MAX_PARTICIPANTS = 10
 PERSONA_LIMIT = 200
@@ -94,8 +93,9 @@ class DiscordCommands:
         [added] = await self._resolve_participants(f"{name} = {model}")
         if added.id in {who.id for who in current.participants}:
             raise UsageError(f"{added.name} is already a participant.")
-        mode = "parallel" if current.mode == "single" else current.mode
-        return await self._apply_changes(channel, {"participants": (*current.participants, added), "mode": mode})
+        participants = (*current.participants, added)
+        mode = adapt_mode(current.mode, participants)
+        return await self._apply_changes(channel, {"participants": participants, "mode": mode})
 
     async def stop_speaking(self, channel: discord.TextChannel, participant: str = "") -> CommandReply:
         bound, discussion = await self._find_discussion(channel)

@@ -1,4 +1,4 @@
-"""Discussion modes. Each mode is an async function with a `Table` argument; `MODES` maps names to functions."""
+"""Programs of the modes, each an async function with a `Table` argument. `moot.types.modes` has the rest of a mode."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -14,19 +14,19 @@ from moot.modes.single import single
 from moot.modes.table import Table
 from moot.types.run_plan import RunPlan
 
-Mode = Callable[[Table], Awaitable[None]]
+ModeProgram = Callable[[Table], Awaitable[None]]
 
-SELECTABLE_MODES: Mapping[str, Mode] = {
+PROGRAMS: Mapping[str, ModeProgram] = {
     "single": single,
     "parallel": parallel,
     "consensus": consensus,
     "debate": debate,
     "advisors": advisors,
     "directed": directed,
+    "continue": auto_continue,
 }
-MODES: Mapping[str, Mode] = {**SELECTABLE_MODES, "continue": auto_continue}
 
 
-def mode_for_plan(plan: RunPlan) -> Mode:
-    """Return the function of the plan's mode, or `regenerate` if the plan has a target for it."""
-    return MODES[plan.mode] if plan.again is None else partial(regenerate, target=plan.again)
+def program_for_plan(plan: RunPlan) -> ModeProgram:
+    """Return the program of the plan's mode, or `regenerate` if the plan has a target for it."""
+    return PROGRAMS[plan.mode] if plan.again is None else partial(regenerate, target=plan.again)

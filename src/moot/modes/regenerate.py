@@ -12,5 +12,5 @@ async def regenerate(table: Table, target: RegenerateTarget) -> None:
         round=target.round,
         view=view_of_run(target.run, target.view),
         instruction=target.instruction,
-        with_actions=table.plan.mode == "directed",
+        with_actions=table.plan.spec.has_whiteboard,
     )

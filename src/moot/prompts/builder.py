@@ -24,14 +24,6 @@ from moot.types.participants import Participant
 from moot.types.requests import ModelRequest
 from moot.types.run_plan import RunPlan
 
-IDENTITY_TEMPLATES = {
-    "single": "called_upon",
-    "parallel": "side_by_side",
-    "consensus": "roundtable",
-    "continue": "roundtable",
-    "debate": "debating",
-}
-
 
 def build_model_request(
     plan: RunPlan,
@@ -84,12 +76,12 @@ def _system_layers(
 ) -> Iterator[PromptPiece]:
     """Yield stable layers first, so that the provider can cache the prompt prefix."""
     persona = plan.personas.get(participant.id, "")
-    match plan.mode:
-        case "advisors" if plan.has_advisors:
+    match plan.spec.identity:
+        case "advisor" if plan.has_advisors:
             identity = advisors.advisor_identity(plan, participant, visible_messages)
-        case "advisors":  # no active advisor: the first participant answers, without a persona
+        case "advisor":  # no active advisor: the first participant answers, without a persona
             persona = identity = ""
-        case "directed":
+        case "in_lesson":
             identity = lesson_identity(plan, participant)
         case _:
             identity = _identity_layer(plan, participant)
@@ -119,7 +111,7 @@ def _message_pieces(
 ) -> list[PromptPiece]:
     """Keep messages of the user and of the participant itself; label those of others with their names."""
     if message.participant == participant.id:
-        if plan.mode == "directed":
+        if plan.spec.has_whiteboard:
             return own_turn_pieces(message)
         return [PromptPiece("assistant", "own", Text(message.content), message.name, message.id)]
     if message.role == "user":
@@ -138,7 +130,7 @@ def _identity_layer(plan: RunPlan, participant: Participant) -> str:
     answering = [other for other in plan.responding_participants if other.id != participant.id]
     if not present or not plan.introduced:
         return ""
-    name = IDENTITY_TEMPLATES[plan.mode] if answering else "called_upon"
+    name = plan.spec.identity if answering else "called_upon"
     others = present if name == "called_upon" else answering
     return load_template(name).format(name=participant.name, others=join_names([other.name for other in others]))
 

@@ -17,7 +17,6 @@ from moot.prompts.attachments import read_file
 from moot.providers.registry import Registry
 from moot.sdk.participants import (
     OPTIONS_MODES,
-    ModeRules,
     ParticipantSpec,
     build_participants,
     participant_prompt,
@@ -27,7 +26,7 @@ from moot.sdk.run import Result, RunHandle
 from moot.streaming.cancellation import StopSignal
 from moot.types.errors import UsageError
 from moot.types.events import Event
-from moot.types.modes import KNOWS_OTHERS_MODES, SOLO_MODES, DebateOptions, ModeName
+from moot.types.modes import MODES, DebateOptions, ModeName, ModeOptions, default_mode
 from moot.types.requests import File
 from moot.types.run_plan import RunPlan
 from moot.types.streams import BatchStream
@@ -62,7 +61,7 @@ class Moot:
         models: Sequence[str | ParticipantSpec] = (),
         *,
         mode: ModeName | None = None,
-        rules: ModeRules | None = None,
+        rules: ModeOptions | None = None,
         rounds: int = 2,
         system: str = "",
         files: Sequence[str | Path] = (),
@@ -81,11 +80,11 @@ class Moot:
 
         async def stream_events(stop: StopSignal) -> BatchStream[Event]:
             checked = validate_options(models, mode, rules, rounds, cap)
-            alone = mode in {None, "single"}
+            alone = mode is None or MODES[mode].only_first
             participants = build_participants(
                 models or await self._default_participants.default_models(LOCAL_TENANT, single=alone), mode
             )
-            chosen_mode = mode or ("single" if len(participants) == 1 else "parallel")
+            chosen_mode = mode or default_mode(participants)
             _check_request(question, chosen_mode, participants, rules)
             contents = [await asyncio.to_thread(read_file, Path(path)) for path in files]
             plan = RunPlan(
@@ -93,7 +92,7 @@ class Moot:
                 participants=tuple(who for who, _ in participants),
                 personas={who.id: prompt for who, spec in participants if (prompt := participant_prompt(spec, system))},
                 rounds=rounds,
-                introduced=chosen_mode in KNOWS_OTHERS_MODES,
+                introduced=MODES[chosen_mode].knows_others,
                 cap=cap,
             )
             run = await self._prepare_run(checked.apply_rules(plan), question, contents)
@@ -127,7 +126,7 @@ def ask(
     models: Sequence[str | ParticipantSpec] = (),
     *,
     mode: ModeName | None = None,
-    rules: ModeRules | None = None,
+    rules: ModeOptions | None = None,
     rounds: int = 2,
     system: str = "",
     files: Sequence[str | Path] = (),
@@ -161,13 +160,14 @@ def ask(
     return event_loop.run_coroutine(run_once())
 
 
-def _check_request(question: str, mode: ModeName, participants: Sequence[object], rules: ModeRules | None) -> None:
+def _check_request(question: str, mode: ModeName, participants: Sequence[object], rules: ModeOptions | None) -> None:
     """Raise UsageError before the first model request if the arguments do not match."""
     if not question.strip():
         raise UsageError("question: it is empty. Write one.")
-    if mode == "single" and len(participants) > 1:
-        raise UsageError(f"models: single mode takes one, got {len(participants)}. Omit the mode, or name one model.")
-    if mode not in SOLO_MODES and len(participants) < 2:
+    spec = MODES[mode]
+    if spec.only_first and len(participants) > 1:
+        raise UsageError(f"models: {mode} mode takes one, got {len(participants)}. Omit the mode, or name one model.")
+    if len(participants) < spec.min_participants:
         raise UsageError(f"models: {mode} mode needs at least two. Name more.")
     if rules is not None and OPTIONS_MODES[type(rules)] != mode:
         raise UsageError(

@@ -11,8 +11,17 @@ from moot.services.participants import ParticipantInput
 from moot.services.validation_messages import explain_validation_error
 from moot.types.billing import MaxCostUsd
 from moot.types.errors import NotFound, UsageError
-from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions, ModeName, Rounds
-from moot.types.participants import LessonRole, Participant, assign_lesson_roles, default_names, participant_id
+from moot.types.modes import (
+    MODES,
+    AdvisorOptions,
+    DebateOptions,
+    DirectedOptions,
+    ModeName,
+    ModeOptions,
+    Rounds,
+    assign_lesson_roles,
+)
+from moot.types.participants import LessonRole, Participant, default_names, participant_id
 from moot.types.personas import Persona
 from moot.types.requests import Effort
 from moot.types.run_plan import RunPlan
@@ -67,12 +76,7 @@ def _find_persona(name: str) -> Persona:
     raise NotFound(f"persona: {name!r} does not exist. Use one of {', '.join(one.name for one in builtin_personas())}.")
 
 
-ModeRules = DebateOptions | AdvisorOptions | DirectedOptions
-OPTIONS_MODES: dict[type[ModeRules], ModeName] = {
-    DebateOptions: "debate",
-    AdvisorOptions: "advisors",
-    DirectedOptions: "directed",
-}
+OPTIONS_MODES: dict[type[ModeOptions], str] = {spec.options: mode for mode, spec in MODES.items() if spec.options}
 
 
 class AskOptions(Struct, frozen=True, kw_only=True):
@@ -99,14 +103,14 @@ class AskOptions(Struct, frozen=True, kw_only=True):
 def validate_options(
     models: Sequence[str | ParticipantSpec],
     mode: ModeName | None,
-    rules: ModeRules | None,
+    rules: ModeOptions | None,
     rounds: int,
     cap: float | None,
 ) -> AskOptions:
     """Raises UsageError that names the invalid argument."""
     is_list = isinstance(models, Sequence) and not isinstance(models, str)
     arguments = {"models": [_participant_fields(one) for one in models] if is_list else models, "mode": mode}
-    options: dict[str, object] = {OPTIONS_MODES[type(rules)]: asdict(rules)} if isinstance(rules, ModeRules) else {}
+    options: dict[str, object] = {OPTIONS_MODES[type(rules)]: asdict(rules)} if isinstance(rules, ModeOptions) else {}
     try:
         return msgspec.convert({**arguments, **options, "rounds": rounds, "cap": cap}, AskOptions)
     except msgspec.ValidationError as error:

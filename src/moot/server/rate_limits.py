@@ -13,6 +13,7 @@ from moot.store.accounts.credentials import hash_secret
 from moot.store.rate_limits import MemoryRateLimiter, RateLimiter
 from moot.types.accounts import Caller
 from moot.types.errors import RateLimited
+from moot.types.modes import MODES
 
 LOGINS_PER_MINUTE = 10
 
@@ -59,7 +60,7 @@ class RateLimits:
 
     async def count_run_start(self, account: str, mode: str) -> None:
         """Only debates have this extra limit, because a debate calls every model several times."""
-        if mode != "debate":
+        if not MODES[mode].is_costly:
             return
         wait = await self._rates.try_acquire(f"debate/{account}", *self._debate_rate)
         _raise_if_limited(wait, "Too many debates")

@@ -54,9 +54,6 @@ class BudgetGuards:
         return AccountBudgetGuard(self._database, self._model_tasks, caller)
 
 
-SIMULTANEOUS_MODES = frozenset({"parallel", "debate", "advisors"})  # all participants start at once
-
-
 class BudgetService:
     """Forecasts the cost of runs, and reserves it for accounts with a budget."""
 
@@ -127,9 +124,9 @@ class BudgetService:
 
 def _first_step_plan(plan: RunPlan) -> RunPlan:
     """Return the part of a plan that runs before the cap is checked."""
-    if plan.mode == "advisors":
+    if plan.spec.private_threads:
         return replace(plan, advisors=replace(plan.advisors, cross_talk=False, synthesis=False))
-    return replace(plan, mode="parallel" if plan.mode in SIMULTANEOUS_MODES else "single")
+    return replace(plan, mode="parallel" if plan.spec.simultaneous else "single")
 
 
 def _placeholder_file(file: StoredFile) -> Attachment:

@@ -341,7 +341,7 @@ def _limit_responders(plan: RunPlan, responders: tuple[str, ...] | None) -> RunP
 
 def _continuation_plan(plan: RunPlan, turns: int, messages: tuple[Message, ...], first: str | None) -> RunPlan:
     """Keep a lesson directed, unless `first` is set. In other modes participants speak one after the other."""
-    if plan.mode == "directed" and first is None:
+    if plan.spec.continues == "as_itself" and first is None:
         return replace(plan, directed=replace(plan.directed, turns=min(turns, MAX_LESSON_TURNS)))
     places = [who.id for who in plan.responding_participants]
     place = places.index(first) if first in places else _next_participant_index(plan, messages)

@@ -8,13 +8,15 @@ from contextlib import contextmanager
 from moot.terminal.lesson import LessonReader
 from moot.terminal.readers import PlainReader, RunReader, SingleReader, strip_control_chars
 from moot.types.events import Notice
+from moot.types.modes import MODES
 
 
 def select_reader(mode: str | None, participants: int, *, may_prompt: bool = False) -> RunReader:
     """`may_prompt`: approval prompts may appear during the run, so do not use the live view."""
-    if mode == "directed":
+    spec = MODES[mode] if mode is not None else None
+    if spec is not None and spec.has_whiteboard:
         return LessonReader(sys.stdout, sys.stderr)
-    if participants == 1:
+    if participants == 1 or (spec is not None and spec.only_first):
         return SingleReader(sys.stdout, sys.stderr)
     if may_prompt or not is_interactive():
         return PlainReader(sys.stdout, sys.stderr)

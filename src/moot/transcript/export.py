@@ -14,6 +14,7 @@ from moot.store.discussions.snapshots import DiscussionSnapshot, DiscussionSnaps
 from moot.store.runs.runs import Runs
 from moot.types.discussions import Discussion, Run
 from moot.types.files import StoredFile
+from moot.types.modes import MODES
 from moot.types.versions import VersionedTurn
 from moot.whiteboard.render.elements import replace_unprintable
 from moot.whiteboard.state import EMPTY_BOARD, Board
@@ -81,7 +82,7 @@ class TranscriptExporter:
 
     async def _final_whiteboard(self, tenant: str, discussion: str, runs: Sequence[Run]) -> Board:
         """Replaying the actions reads all messages again, so skip it without a lesson."""
-        if not any(run.mode == "directed" for run in runs):
+        if not any(MODES[run.mode].has_whiteboard for run in runs):
             return EMPTY_BOARD
         return await asyncio.shield(self._boards.whiteboard_at(tenant, discussion))
 

@@ -1,16 +1,16 @@
-"""Names, limits and options of the modes.
+"""The modes: their names, what each one is, and their options.
 
 The API, the SDK, presets and stored discussions share one options type for each mode. Its fields are JSON keys.
 """
 
-from collections.abc import Sequence, Sized
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence, Sized
+from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from moot.types.errors import UsageError
-from moot.types.participants import Participant, participant_id
+from moot.types.participants import LessonRole, Participant, participant_id
 
 DEFAULT_EARLY_TURNS = 3
 DEFAULT_ADVISOR_BUDGET = 150_000
@@ -73,21 +73,131 @@ def _find_id(field: str, name: str | None, participants: Sequence[Participant]) 
 
 
 Rounds = Annotated[int, Meta(ge=1, le=10)]
+ModeOptions = DebateOptions | AdvisorOptions | DirectedOptions
 ModeName = Literal["single", "parallel", "consensus", "debate", "advisors", "directed"]
+MODE_NAMES: tuple[ModeName, ...] = get_args(ModeName)
 
-SOLO_MODES: frozenset[ModeName] = frozenset(
-    {"single", "parallel", "advisors", "directed"}
-)  # accept a single participant
-KNOWS_OTHERS_MODES: frozenset[ModeName] = frozenset(
-    {"consensus", "debate", "advisors", "directed"}
-)  # prompts list the other participants
-WINDOWED_MODES: frozenset[str] = frozenset({"advisors"})  # prompts drop old messages that exceed the limit
+
+class ModeSpec(Struct, frozen=True, kw_only=True):
+    """What a mode is. Other modules read these fields, and do not compare the name of a mode.
+
+    The program of the mode is in `moot.modes`.
+    """
+
+    title: str = ""  # on the page, like `summary`; empty if users cannot select the mode
+    summary: str = ""
+    view: Literal["answers", "rounds", "debate", "advice", "lesson"]  # how the page shows a run
+    stages: tuple[str, ...]  # in order; an option with the name of a stage turns it on or off
+    identity: str  # prompt template that explains to a participant its part
+    options: type[ModeOptions] | None = None  # plans and discussions have them in the field with the mode's name
+    min_participants: int = 1
+    only_first: bool = False  # only the first addressed participant answers
+    simultaneous: bool = False  # all participants start at once
+    knows_others: bool = False  # prompts list the other participants, also if the run has no discussion
+    in_rounds: bool = False  # repeats its stage `rounds` times
+    in_lanes: bool = False  # each participant has a lane, which a user can stop and retry
+    is_costly: bool = False  # the rate limit of debates applies
+    private_threads: bool = False  # with the user, cut to the context window; inactive participants do not answer
+    has_roles: bool = False  # each participant has a lesson role
+    has_whiteboard: bool = False  # answers contain actions on the whiteboard
+    # How a run continues without a user message. The page does not offer "never"; the API then continues in turn.
+    continues: Literal["in_turn", "as_itself", "never"] = "in_turn"
+
+
+MODES: Mapping[str, ModeSpec] = {
+    "single": ModeSpec(
+        title="Single",
+        summary="You and one model, back and forth.",
+        view="answers",
+        stages=("answer",),
+        identity="called_upon",
+        only_first=True,
+    ),
+    "parallel": ModeSpec(
+        title="Side by side",
+        summary="All answer at once, without seeing each other.",
+        view="answers",
+        stages=("answer",),
+        identity="side_by_side",
+        simultaneous=True,
+    ),
+    "consensus": ModeSpec(
+        title="Consensus",
+        summary="They answer in rounds, and read each other in between.",
+        view="rounds",
+        stages=("round",),
+        identity="roundtable",
+        min_participants=2,
+        knows_others=True,
+        in_rounds=True,
+    ),
+    "debate": ModeSpec(
+        title="Debate",
+        summary="Each answers alone, then argues with the others; one sums up.",
+        view="debate",
+        stages=("initial", "debate", "synthesis"),
+        identity="debating",
+        options=DebateOptions,
+        min_participants=2,
+        simultaneous=True,
+        knows_others=True,
+        in_lanes=True,
+        is_costly=True,
+    ),
+    "advisors": ModeSpec(
+        title="Advisors",
+        summary="Each talks with you in its own thread, and asks before it advises.",
+        view="advice",
+        stages=("answer", "cross_talk", "synthesis"),
+        identity="advisor",
+        options=AdvisorOptions,
+        simultaneous=True,
+        knows_others=True,
+        private_threads=True,
+        continues="never",
+    ),
+    "directed": ModeSpec(
+        title="Lesson",
+        summary="A director picks one speaker at a time; all share a whiteboard.",
+        view="lesson",
+        stages=(LESSON_STAGE,),
+        identity="in_lesson",
+        options=DirectedOptions,
+        knows_others=True,
+        has_roles=True,
+        has_whiteboard=True,
+        continues="as_itself",
+    ),
+    "continue": ModeSpec(  # not a `ModeName`: a run has it, a discussion does not
+        view="rounds",
+        stages=("continue",),
+        identity="roundtable",
+    ),
+}
 
 
 def default_mode(participants: Sized) -> ModeName:
     return "single" if len(participants) == 1 else "parallel"
 
 
+def adapt_mode(mode: str, participants: Sized) -> str:
+    """Return the mode, or the default mode if it suits this number of participants better."""
+    is_default = mode in {"single", "parallel"}
+    return default_mode(participants) if is_default or len(participants) < MODES[mode].min_participants else mode
+
+
 def check_mode(mode: str, participants: Sized) -> None:
-    if mode not in SOLO_MODES and len(participants) < 2:
+    if len(participants) < MODES[mode].min_participants:
         raise UsageError(f"mode: {mode} takes at least two participants. Add one, or choose single.")
+
+
+def assign_lesson_roles(participants: Sequence[Participant], mode: str | None) -> tuple[Participant, ...]:
+    """Assign missing roles in a lesson: the first is the teacher if there is none, others are students."""
+    if mode is None or not MODES[mode].has_roles:
+        return tuple(participants)
+    has_teacher = any(who.role == "teacher" for who in participants)
+    first_role: LessonRole = "student" if has_teacher else "teacher"
+    return tuple(
+        replace(who, role=who.role or ("student" if position else first_role))
+        for position, who in enumerate(participants)
+    )

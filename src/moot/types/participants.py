@@ -1,11 +1,10 @@
 """Participants of a discussion. Several participants can use the same model."""
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator
 from typing import Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from moot.types.requests import Effort
 
@@ -80,15 +79,3 @@ def make_participants(models: tuple[str, ...]) -> tuple[Participant, ...]:
 
 def participant_id(name: str) -> str:
     return re.sub(r"\W+", "-", name.lower()).strip("-") or "participant"
-
-
-def assign_lesson_roles(participants: Sequence[Participant], mode: str | None) -> tuple[Participant, ...]:
-    """Assign missing roles in directed mode: the first is the teacher if there is none, others are students."""
-    if mode != "directed":
-        return tuple(participants)
-    has_teacher = any(who.role == "teacher" for who in participants)
-    first_role: LessonRole = "student" if has_teacher else "teacher"
-    return tuple(
-        replace(who, role=who.role or ("student" if position else first_role))
-        for position, who in enumerate(participants)
-    )

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from moot.types.model_info import ModelLimits
-from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions
+from moot.types.modes import MODES, AdvisorOptions, DebateOptions, DirectedOptions, ModeSpec
 from moot.types.participants import Participant
 
 
@@ -54,21 +54,30 @@ class RunPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     memories: dict[str, str] = {}  # memory of the channel by participant id
 
     @property
+    def spec(self) -> ModeSpec:
+        return MODES[self.mode]
+
+    def has_stage(self, stage: str) -> bool:
+        """Whether the mode has this stage, and no option of the same name turns it off."""
+        options = getattr(self, self.mode) if self.spec.options else None
+        return stage in self.spec.stages and getattr(options, stage, True)
+
+    @property
     def responding_participants(self) -> tuple[Participant, ...]:
-        """Participants that speak in this run, in order. Never empty in advisors mode, even if none is active."""
+        """Participants that speak in this run, in order. Never empty with private threads, even if none is active."""
         addressed = tuple(who for who in self.participants if self.to is None or who.id in self.to)
         if self.answering is not None:
             order = {id: index for index, id in enumerate(self.answering)}
             responders = (who for who in addressed if who.id in order)
             addressed = tuple(sorted(responders, key=lambda who: order[who.id]))
-        if self.mode != "advisors":
+        if not self.spec.private_threads:
             return addressed
         return tuple(who for who in addressed if who.active) or addressed[:1]
 
     @property
     def has_advisors(self) -> bool:
         """False if no advisor is active; then the first participant gives a plain answer."""
-        return self.mode == "advisors" and any(who.active for who in self.responding_participants)
+        return self.spec.private_threads and any(who.active for who in self.responding_participants)
 
     @property
     def lead(self) -> Participant:

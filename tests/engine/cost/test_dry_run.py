@@ -18,14 +18,13 @@ from moot.engine.cost.dry_run import (
     simulate_calls,
 )
 from moot.engine.turns.token_estimates import estimate_usage
-from moot.modes import MODES
 from moot.prompts.parts import Attachment
 from moot.prompts.tokens import TOKENS_PER_FILE
 from moot.providers.scripted.scripts import Script
 from moot.types.billing import Charge
 from moot.types.discussions import Message
 from moot.types.model_info import ModelLimits
-from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions
+from moot.types.modes import MODES, AdvisorOptions, DebateOptions, DirectedOptions
 from moot.types.participants import LessonRole, make_participants
 from moot.types.requests import File, ModelRequest
 from moot.types.run_plan import RunPlan

@@ -1460,6 +1460,36 @@ export const COLOURS: readonly string[] = ["#2f7d80", "#b4532a", "#6a5acd", "#a0
 
 export const REFUSED = "The person refused this call. Do not try it again; go on without it.";
 
+export interface ModeSpec {
+  title: string;
+  summary: string;
+  view: "advice" | "answers" | "debate" | "lesson" | "rounds";
+  stages: readonly string[];
+  min_participants: number;
+  only_first: boolean;
+  simultaneous: boolean;
+  knows_others: boolean;
+  in_rounds: boolean;
+  in_lanes: boolean;
+  is_costly: boolean;
+  private_threads: boolean;
+  has_roles: boolean;
+  has_whiteboard: boolean;
+  continues: "as_itself" | "in_turn" | "never";
+}
+
+export const MODE_NAMES: readonly Preset["mode"][] = ["single", "parallel", "consensus", "debate", "advisors", "directed"];
+
+export const MODES: Readonly<Record<string, ModeSpec>> = {
+  single: {"title": "Single", "summary": "You and one model, back and forth.", "view": "answers", "stages": ["answer"], "min_participants": 1, "only_first": true, "simultaneous": false, "knows_others": false, "in_rounds": false, "in_lanes": false, "is_costly": false, "private_threads": false, "has_roles": false, "has_whiteboard": false, "continues": "in_turn"},
+  parallel: {"title": "Side by side", "summary": "All answer at once, without seeing each other.", "view": "answers", "stages": ["answer"], "min_participants": 1, "only_first": false, "simultaneous": true, "knows_others": false, "in_rounds": false, "in_lanes": false, "is_costly": false, "private_threads": false, "has_roles": false, "has_whiteboard": false, "continues": "in_turn"},
+  consensus: {"title": "Consensus", "summary": "They answer in rounds, and read each other in between.", "view": "rounds", "stages": ["round"], "min_participants": 2, "only_first": false, "simultaneous": false, "knows_others": true, "in_rounds": true, "in_lanes": false, "is_costly": false, "private_threads": false, "has_roles": false, "has_whiteboard": false, "continues": "in_turn"},
+  debate: {"title": "Debate", "summary": "Each answers alone, then argues with the others; one sums up.", "view": "debate", "stages": ["initial", "debate", "synthesis"], "min_participants": 2, "only_first": false, "simultaneous": true, "knows_others": true, "in_rounds": false, "in_lanes": true, "is_costly": true, "private_threads": false, "has_roles": false, "has_whiteboard": false, "continues": "in_turn"},
+  advisors: {"title": "Advisors", "summary": "Each talks with you in its own thread, and asks before it advises.", "view": "advice", "stages": ["answer", "cross_talk", "synthesis"], "min_participants": 1, "only_first": false, "simultaneous": true, "knows_others": true, "in_rounds": false, "in_lanes": false, "is_costly": false, "private_threads": true, "has_roles": false, "has_whiteboard": false, "continues": "never"},
+  directed: {"title": "Lesson", "summary": "A director picks one speaker at a time; all share a whiteboard.", "view": "lesson", "stages": ["turn"], "min_participants": 1, "only_first": false, "simultaneous": false, "knows_others": true, "in_rounds": false, "in_lanes": false, "is_costly": false, "private_threads": false, "has_roles": true, "has_whiteboard": true, "continues": "as_itself"},
+  continue: {"title": "", "summary": "", "view": "rounds", "stages": ["continue"], "min_participants": 1, "only_first": false, "simultaneous": false, "knows_others": false, "in_rounds": false, "in_lanes": false, "is_costly": false, "private_threads": false, "has_roles": false, "has_whiteboard": false, "continues": "in_turn"},
+};
+
 export interface Calls {
   "GET /api/activity": { takes: null; gives: readonly ActiveDiscussion[] };
   "GET /api/budget": { takes: null; gives: Budget };

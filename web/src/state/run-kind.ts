@@ -1,29 +1,22 @@
 /** Kind of a run, which decides how it is rendered, also when only its messages are known. */
 
-import type { Discussion } from "../api/types.ts";
+import { MODES, type Discussion, type ModeSpec } from "../api/types.ts";
+import { modeSpec } from "./modes.ts";
 import type { Run } from "./run.ts";
 
-type RunKind = "answers" | "rounds" | "debate" | "advice" | "lesson";
+type RunKind = ModeSpec["view"];
 
-const KIND_BY_STAGE: Record<string, RunKind> = {
-  initial: "debate",
-  debate: "debate",
-  round: "rounds",
-  continue: "rounds",
-  turn: "lesson",
-  cross_talk: "advice",
-};
-const KIND_BY_MODE: Record<string, RunKind> = {
-  debate: "debate",
-  consensus: "rounds",
-  continue: "rounds",
-  advisors: "advice",
-  directed: "lesson",
-};
+const STAGES = Object.values(MODES).flatMap(({ stages, view }) =>
+  stages.map((stage) => [stage, view] as const),
+);
+/** Stages that only one mode has. Others do not tell the kind of a run. */
+const KIND_BY_STAGE: ReadonlyMap<string, RunKind> = new Map(
+  STAGES.filter(([stage]) => STAGES.filter(([other]) => other === stage).length === 1),
+);
 
 export function runKind(run: Run, discussion: Discussion): RunKind {
-  const staged = run.turns.map((turn) => KIND_BY_STAGE[turn.stage]).find(Boolean);
+  const staged = run.turns.map((turn) => KIND_BY_STAGE.get(turn.stage)).find(Boolean);
   if (staged) return staged;
-  const mode = run.mode ?? (run.turns.length === 0 || discussion.mode === "advisors" ? discussion.mode : "");
-  return KIND_BY_MODE[mode] ?? "answers";
+  const isOfDiscussion = run.turns.length === 0 || modeSpec(discussion.mode).private_threads;
+  return modeSpec(run.mode ?? (isOfDiscussion ? discussion.mode : null)).view;
 }

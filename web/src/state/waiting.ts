@@ -1,6 +1,7 @@
 /** Placeholders for turns that have not started, so that the layout does not jump. */
 
 import type { Discussion } from "../api/types.ts";
+import { modeSpec } from "./modes.ts";
 import { isLiveRun, type Run } from "./run.ts";
 import { emptyTurn, formatTurnKey, type Turn } from "./turn.ts";
 
@@ -25,5 +26,5 @@ function expectedSpeakers(run: Run, discussion: Discussion): readonly string[] {
   const table = run.participants.length ? run.participants : discussion.participants;
   const audience = run.userMessage?.audience;
   const spoken = table.filter((one) => one.active !== false && (!audience || audience.includes(one.id)));
-  return (run.mode === "single" ? spoken.slice(0, 1) : spoken).map((one) => one.id);
+  return (modeSpec(run.mode).only_first ? spoken.slice(0, 1) : spoken).map((one) => one.id);
 }

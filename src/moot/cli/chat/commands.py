@@ -2,22 +2,21 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import get_args
 
 from msgspec import Struct
 
 from moot.types.errors import UsageError
-from moot.types.modes import ModeName
+from moot.types.modes import MODE_NAMES, ModeName
 from moot.types.participants import Participant, participant_id
 
-MODES_BY_NAME: Mapping[str, ModeName] = {mode: mode for mode in get_args(ModeName)}
+MODES_BY_NAME: Mapping[str, ModeName] = {mode: mode for mode in MODE_NAMES}
 MENTION_PREFIX = re.compile(r"@(\S+?)[,:]?\s+")
-HELP_TEXT = """\
+HELP_TEXT = f"""\
 A line is a message to all participants. Start it with @name to send it to one of them.
 /who            show the participants and the mode
 /add MODEL      add a participant, such as /add ollama/llama3.2; add `as NAME` to name it
 /drop NAME      remove a participant
-/mode MODE      single, parallel, consensus, debate, advisors or directed
+/mode MODE      {", ".join(MODE_NAMES[:-1])} or {MODE_NAMES[-1]}
 /stop           stop runs of this discussion that were started elsewhere; Ctrl-C stops the run here
 /history        show the messages of this discussion
 /list           list your discussions, the newest first

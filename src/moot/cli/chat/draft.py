@@ -7,14 +7,15 @@ from msgspec.structs import replace
 
 from moot.types.discussions import Discussion
 from moot.types.errors import UsageError
-from moot.types.modes import SOLO_MODES, AdvisorOptions, DebateOptions, DirectedOptions, ModeName
-from moot.types.participants import (
-    Participant,
+from moot.types.modes import (
+    AdvisorOptions,
+    DebateOptions,
+    DirectedOptions,
+    ModeName,
+    adapt_mode,
     assign_lesson_roles,
-    default_names,
-    first_free_name,
-    participant_id,
 )
+from moot.types.participants import Participant, default_names, first_free_name, participant_id
 from moot.types.run_plan import RunPlan
 
 
@@ -40,7 +41,7 @@ class TableDraft(Struct, frozen=True, kw_only=True):
         if participant_id(new_name) in taken:
             raise UsageError(f"The name {new_name} is already used. Choose another name.")
         participants = (*self.participants, Participant(participant_id(new_name), new_name, model))
-        mode = "parallel" if self.mode == "single" else self.mode
+        mode = adapt_mode(self.mode, participants)
         return replace(self, participants=assign_lesson_roles(participants, mode), mode=mode)
 
     def without_participant(self, who: Participant) -> "TableDraft":
@@ -48,7 +49,7 @@ class TableDraft(Struct, frozen=True, kw_only=True):
         remaining = tuple(one for one in self.participants if one.id != who.id)
         if not remaining:
             raise UsageError(f"{who.name} is the only participant. Use /add first.")
-        mode = self.mode if len(remaining) > 1 or self.mode in SOLO_MODES - {"parallel"} else "single"
+        mode = adapt_mode(self.mode, remaining)
         debate = self.debate and replace(
             self.debate,
             lead=None if self.debate.lead == who.id else self.debate.lead,
@@ -64,14 +65,8 @@ class TableDraft(Struct, frozen=True, kw_only=True):
 
 def draft_from_plan(plan: RunPlan) -> TableDraft:
     """Copy participants, mode and the options of that mode from a plan."""
-    return TableDraft(
-        participants=plan.participants,
-        mode=plan.mode,
-        rounds=plan.rounds,
-        debate=plan.debate if plan.mode == "debate" else None,
-        advisors=plan.advisors if plan.mode == "advisors" else None,
-        directed=plan.directed if plan.mode == "directed" else None,
-    )
+    options = {plan.mode: getattr(plan, plan.mode)} if plan.spec.options else {}
+    return TableDraft(participants=plan.participants, mode=plan.mode, rounds=plan.rounds, **options)
 
 
 def draft_from_discussion(discussion: Discussion) -> TableDraft:

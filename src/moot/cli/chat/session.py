@@ -254,7 +254,7 @@ class ChatSession:
         """Stream a run to the terminal until it ends. `to`: ids of the addressed participants; None means all."""
         addressed = [who for who in self._draft.participants if to is None or who.id in to]
         may_prompt = any(who.tools for who in addressed)
-        reader = select_reader(run.mode, 1 if run.mode == "single" else len(addressed), may_prompt=may_prompt)
+        reader = select_reader(run.mode, len(addressed), may_prompt=may_prompt)
         self._active_run = run
         try:
             async with aclosing(self._api.stream_events(run.id)) as stream:

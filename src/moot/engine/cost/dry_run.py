@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from moot.engine.turns.context import TurnOptions
 from moot.engine.turns.token_estimates import PROMPT_CHARS_CEILING, estimate_usage
-from moot.modes import mode_for_plan
+from moot.modes import program_for_plan
 from moot.modes.table import BuildInstructions, T
 from moot.prompts.builder import build_model_request
 from moot.prompts.parts import AttachmentsByMessage
@@ -56,7 +56,7 @@ def simulate_calls(
     `attachments`, by message id, may be placeholders of the same size as the files.
     """
     table = DryRun(plan, [*earlier, replace(message, run=DRY_RUN_ID)] if message else earlier, attachments or {})
-    for _ in mode_for_plan(plan)(table).__await__():
+    for _ in program_for_plan(plan)(table).__await__():
         raise AssertionError("a mode awaits only table methods, and these never suspend")
     return table.calls
 

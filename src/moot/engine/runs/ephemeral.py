@@ -27,7 +27,6 @@ from moot.types.debate import Lane
 from moot.types.discussions import Message
 from moot.types.events import ANALYSIS_RESULTS, AnalysisResult, Event, Notice, RunEnded, RunStarted, TurnKey
 from moot.types.model_info import ModelLimits
-from moot.types.modes import WINDOWED_MODES
 from moot.types.participants import Participant
 from moot.types.primitives import new_id
 from moot.types.requests import File, ModelMessage
@@ -139,7 +138,7 @@ class EphemeralRun(Struct, frozen=True, kw_only=True):
             created_at=time.time(),
         )
         plan = self.plan
-        if plan.mode in WINDOWED_MODES:
+        if plan.spec.private_threads:
             plan = replace(plan, measures=await asyncio.to_thread(self._limits_by_model))
         attachments = {**self.attachments, message.id: tuple(map(Attachment, files))}
         table = RunTable(

@@ -17,7 +17,7 @@ from moot.engine.tools.session import ToolSession
 from moot.engine.turns.context import ResolveParticipantModel, RunContext, RunTranscript, TurnOptions
 from moot.engine.turns.model_caller import ModelCaller
 from moot.engine.turns.runner import TurnRunner
-from moot.modes import mode_for_plan
+from moot.modes import program_for_plan
 from moot.modes.table import BuildInstructions
 from moot.prompts.tasks.task import BuildTask
 from moot.prompts.visibility import View, blind, everything
@@ -90,7 +90,7 @@ class RunTable:
 
     async def run_mode(self) -> RunStatus:
         with suppress(RunStopped):
-            await mode_for_plan(self.plan)(self)
+            await program_for_plan(self.plan)(self)
         return run_status(self._turn_statuses, self._stop)
 
     def retry_participant(self, participant: str, plan: RunPlan) -> bool:

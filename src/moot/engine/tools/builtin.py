@@ -15,6 +15,7 @@ from moot.types.discussions import Discussion
 from moot.types.errors import NotFound, UsageError
 from moot.types.json_schema import struct_schema
 from moot.types.knowledge import Insight
+from moot.types.modes import MODES
 from moot.types.tools import MAX_RESULT_CHARACTERS, ToolInfo, ToolOutcome
 from moot.whiteboard.describe import describe_board
 
@@ -75,7 +76,7 @@ class BuiltinTools:
         board = await self._whiteboards.whiteboard_at(self._tenant, self._discussion)
         return (
             (*ALWAYS_AVAILABLE, WHITEBOARD_TOOL)
-            if discussion.mode == "directed" or board.elements
+            if MODES[discussion.mode].has_whiteboard or board.elements
             else ALWAYS_AVAILABLE
         )
 

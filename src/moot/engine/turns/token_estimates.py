@@ -10,7 +10,7 @@ from moot.providers.registry import Registry
 from moot.types.chunks import Usage
 from moot.types.discussions import Message
 from moot.types.model_info import CHARACTERS_PER_TOKEN, ModelLimits, Profile, TokenCount
-from moot.types.modes import WINDOWED_MODES
+from moot.types.modes import MODES
 from moot.types.requests import ModelRequest
 
 if TYPE_CHECKING:  # runs without a database do not import it
@@ -62,7 +62,7 @@ class ContextLimits:
         with_fallbacks = {name: [name, *self._fallback.get(name, ())] for name in models}
         rates = await self._rates.rates_by_model({name for names in with_fallbacks.values() for name in names})
         limits = {name: ModelLimits(characters_per_token=rate.characters_per_token) for name, rate in rates.items()}
-        if mode in WINDOWED_MODES:
+        if MODES[mode].private_threads:
             profiles = await asyncio.to_thread(self._load_profiles, with_fallbacks)
             for name, found in profiles.items():
                 rate = rates[name].characters_per_token if name in rates else CHARACTERS_PER_TOKEN

@@ -71,7 +71,7 @@ class ResponseText:
         self._reasoning: list[str] = []
         self._plan = plan
         self._run = RunState(participants=plan.participants)  # of whole turns: partial text goes out at once
-        self._has_several_participants = plan.mode != "single" and len(plan.responding_participants) > 1
+        self._has_several_participants = not plan.spec.only_first and len(plan.responding_participants) > 1
         self._pending_turns: dict[TurnKey, _PendingTurn] = {}  # in order of their start
         self._active_turn: TurnKey | None = None
         self._notices: list[str] = []
@@ -218,22 +218,15 @@ class ResponseText:
 
     def _is_content(self, turn_key: TurnKey) -> bool:
         """True if the turn is part of the final answer in this mode, False if it is reasoning."""
-        match self._plan.mode:
-            case "debate":
-                return turn_key.stage == "synthesis"
-            case "advisors" if self._plan.advisors.synthesis and self._has_several_participants:
-                return turn_key.stage == "synthesis"
-            case "consensus" if self._has_several_participants:
-                return turn_key.round == self._plan.rounds - 1
-        return True
+        if not self._has_several_participants:
+            return True
+        if self._plan.has_stage("synthesis"):
+            return turn_key.stage == "synthesis"
+        return not self._plan.spec.in_rounds or turn_key.round == self._plan.rounds - 1
 
     def _shows_thoughts(self, turn_key: TurnKey) -> bool:
         """True for a final turn that does not stream at the same time as others."""
-        concurrent = (
-            self._has_several_participants
-            and self._plan.mode in {"parallel", "advisors"}
-            and turn_key.stage != "synthesis"
-        )
+        concurrent = self._has_several_participants and self._plan.spec.simultaneous and turn_key.stage != "synthesis"
         return self._is_content(turn_key) and not concurrent and self._active_turn in {None, turn_key}
 
     def _turn_heading(self, turn_key: TurnKey) -> str:

@@ -1,6 +1,6 @@
 """Virtual models of the OpenAI API: one per mode, one per preset, and every real model."""
 
-from typing import get_args
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -12,12 +12,11 @@ from moot.services.run_plans import RunPlanner
 from moot.store.library.presets import Presets
 from moot.types.accounts import Caller
 from moot.types.errors import NotFound, UsageError
-from moot.types.modes import KNOWS_OTHERS_MODES, ModeName
-from moot.types.participants import assign_lesson_roles
+from moot.types.modes import MODE_NAMES, MODES, ModeName, assign_lesson_roles
 from moot.types.presets import Preset
 from moot.types.run_plan import RunPlan
 
-MODE_MODELS: dict[str, ModeName] = {f"moot/{mode}": mode for mode in get_args(ModeName)}
+MODE_MODELS: dict[str, ModeName] = {f"moot/{mode}": mode for mode in MODE_NAMES}
 MODE_PREFIX = "moot/"
 PRESET_PREFIX = "line-up/"
 MAX_LISTED_PRESETS = 200
@@ -62,7 +61,7 @@ class VirtualModels:
             caller.tenant,
             self._discussion_service.draft_discussion(await self._new_discussion(caller, name), PLACEHOLDER_LANGUAGE),
         )
-        return replace(plan, language=None, introduced=plan.mode in KNOWS_OTHERS_MODES, minutes=False)
+        return replace(plan, language=None, introduced=plan.spec.knows_others, minutes=False)
 
     async def _new_discussion(self, caller: Caller, name: str) -> NewDiscussion:
         if name.startswith(PRESET_PREFIX):
@@ -80,9 +79,10 @@ class VirtualModels:
         mode = MODE_MODELS.get(name)
         if mode is None:
             self._check_model_name(name)
-        models = (
-            await self._default_participants.default_models(caller.tenant, single=mode == "single") if mode else [name]
-        )
+            models: Sequence[str] = (name,)
+        else:
+            single = MODES[mode].only_first
+            models = await self._default_participants.default_models(caller.tenant, single=single)
         participants = await self._participant_resolver.resolve_participants(caller.tenant, models)
         return NewDiscussion(
             message="",

@@ -171,7 +171,7 @@ async def add_run(connection: AsyncConnection, payer: Payer, new: Run, plan: Run
     values = msgspec.structs.asdict(new)
     who = {"tenant": payer.tenant, "account": payer.account}
     await connection.execute(insert(run).values(**values, **who, plan=plan, worker=worker))
-    if plan.mode == "debate" and plan.again is None:
+    if plan.spec.in_lanes and plan.again is None:
         await add_lanes(connection, new.id, [one.id for one in plan.responding_participants])
 
 

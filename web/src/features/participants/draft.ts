@@ -1,6 +1,12 @@
 /** Draft of a new discussion: message, setup, files and limits. */
 
-import type { DiscussionDraft, FieldError, Persona, StoredFile } from "../../api/types.ts";
+import {
+  MODES,
+  type DiscussionDraft,
+  type FieldError,
+  type Persona,
+  type StoredFile,
+} from "../../api/types.ts";
 import { toTablePayload, type Table } from "./setup.ts";
 
 export interface NewDiscussionValues {
@@ -33,9 +39,6 @@ const PART_BY_FIELD: Record<string, DraftPart> = {
   participants: "table",
   mode: "mode",
   rounds: "rules",
-  debate: "rules",
-  advisors: "rules",
-  directed: "rules",
   clerk: "rules",
   cap: "question",
   project: "rules",
@@ -50,7 +53,9 @@ export function groupErrors(words: string, errors: readonly FieldError[]): Draft
   if (errors.length === 0) return { question: words };
   const wrong: DraftErrors = {};
   for (const { field, message } of errors) {
-    const part = PART_BY_FIELD[field.split(/[.[]/, 1)[0] ?? ""] ?? "question";
+    const name = field.split(/[.[]/, 1)[0] ?? "";
+    // The options of a mode are in a field with its name.
+    const part = PART_BY_FIELD[name] ?? (name in MODES ? "rules" : "question");
     const said = [wrong[part], formatFieldError(field, message)].filter(Boolean);
     wrong[part] = said.join(" ");
   }

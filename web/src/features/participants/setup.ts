@@ -8,7 +8,7 @@ import type {
   Persona,
   ParticipantInput,
 } from "../../api/types.ts";
-import { modeInfo, type Mode } from "../../state/modes.ts";
+import { knownMode, modeSpec, type Mode } from "../../state/modes.ts";
 import { resolveNames } from "./names.ts";
 
 /** `key` identifies a participant while names change. Mode options refer to the key. */
@@ -118,7 +118,7 @@ export function restoreTable(table: Partial<Table> = {}): Table {
 /** Convert the setup of a discussion or preset. */
 export function toTable(source: Discussion | Preset): Table {
   return {
-    mode: modeInfo(source.mode).mode,
+    mode: knownMode(source.mode),
     seats: source.participants.map(({ id, ...one }) => ({ ...PARTICIPANT_DEFAULTS, ...one, key: id })),
     rounds: source.rounds,
     clerk: source.clerk,
@@ -132,7 +132,7 @@ export function withParticipant(table: Table, participant: ParticipantDraft): Ta
   const place = table.seats.findIndex((one) => one.key === participant.key);
   const seats = place < 0 ? [...table.seats, participant] : table.seats.with(place, participant);
   // A second participant should be heard, so leave single mode.
-  const mode = table.mode === "single" && seats.length > 1 ? "parallel" : table.mode;
+  const mode = modeSpec(table.mode).only_first && seats.length > 1 ? EMPTY_TABLE.mode : table.mode;
   return { ...table, mode, seats };
 }
 
@@ -195,14 +195,15 @@ function toParticipantInput({ key: _, ...seat }: ParticipantDraft): ParticipantI
 
 /** Short summary: "3 participants, side by side". */
 export function tableSummary({ mode, seats }: Table): string {
-  const title = modeInfo(mode).title.toLowerCase();
-  if (mode === "single") return title;
+  const spec = modeSpec(mode);
+  const title = spec.title.toLowerCase();
+  if (spec.only_first) return title;
   return `${seats.length === 1 ? "1 participant" : `${seats.length} participants`}, ${title}`;
 }
 
 /** Why a discussion cannot start yet; empty if it can. */
 export function validateTable(table: Table): string | null {
-  const { title, minParticipants: least } = modeInfo(table.mode);
+  const { title, min_participants: least } = modeSpec(table.mode);
   if (table.seats.length === 0) return "No participants yet. Add one.";
   if (table.seats.length >= least) return null;
   return `${title} needs at least two participants. Add one, or choose another mode.`;

@@ -1,5 +1,6 @@
 /** Groups the turns of a run into rounds: past, current and next speaker. */
 
+import { modeSpec } from "../../../state/modes.ts";
 import { isLiveRun, type Run } from "../../../state/run.ts";
 import { isLiveTurn, type Turn } from "../../../state/turn.ts";
 
@@ -43,7 +44,7 @@ export function findSpeakerStatus(
   const begun = over + (speaking ? 1 : 0);
   const place = last ? participants.indexOf(last.participant) : -1;
   const following = participants[(place + 1) % Math.max(participants.length, 1)] ?? null;
-  const isKnown = turns !== null && begun < turns && (last !== null || run.mode === "consensus");
+  const isKnown = turns !== null && begun < turns && (last !== null || modeSpec(run.mode).in_rounds);
   return {
     speaker: speaking?.participant ?? null,
     nextSpeaker: isKnown ? following : null,
