@@ -13,11 +13,9 @@ from moot.engine.waits import retry_while_unavailable
 from moot.prompts.parts import Attachment, AttachmentsByMessage
 from moot.providers.registry import ResolvedModel
 from moot.services.model_tasks import ModelTasks
-from moot.store.billing.budgets import Budgets
 from moot.store.billing.charges import record_charges
 from moot.store.database import Database
-from moot.store.discussions.discussions import Discussions
-from moot.store.discussions.files import Files
+from moot.store.stores import Stores
 from moot.types.accounts import Caller
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Text, Usage
@@ -60,10 +58,10 @@ SIMULTANEOUS_MODES = frozenset({"parallel", "debate", "advisors"})  # all partic
 class BudgetService:
     """Forecasts the cost of runs, and reserves it for accounts with a budget."""
 
-    def __init__(self, database: Database, budgets: Budgets, resolve_model: ResolveModel) -> None:
-        self._discussions = Discussions(database)
-        self._files = Files(database)
-        self._budgets = budgets
+    def __init__(self, stores: Stores, resolve_model: ResolveModel) -> None:
+        self._discussions = stores.discussions
+        self._files = stores.files
+        self._budgets = stores.budgets
         self._resolve_model = resolve_model
 
     async def forecast_run(

@@ -23,7 +23,6 @@ from moot.prompts.memory import (
     valid_summary,
 )
 from moot.services.model_tasks import ModelTasks
-from moot.store.database import Database
 from moot.store.discord.memories import ChannelMemories, ChannelMessage
 from moot.store.runs.runs import RunLease
 from moot.types.billing import Payer
@@ -37,8 +36,8 @@ log = logging.getLogger(__name__)
 class ChannelMemory:
     """Memory of channels. If the task model is missing or fails, old messages are truncated."""
 
-    def __init__(self, database: Database, resolve_model: ResolveModel, model_tasks: ModelTasks) -> None:
-        self._memories = ChannelMemories(database)
+    def __init__(self, memories: ChannelMemories, resolve_model: ResolveModel, model_tasks: ModelTasks) -> None:
+        self._memories = memories
         self._resolve_model = resolve_model
         self._model_tasks = model_tasks
 

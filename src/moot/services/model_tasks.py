@@ -16,9 +16,8 @@ from moot.engine.turns.structured_output import StructuredResult, structured_com
 from moot.engine.waits import retry_while_unavailable
 from moot.prompts.tasks.task import accept_any_answer
 from moot.providers.registry import ResolvedModel
-from moot.store.billing.budgets import Budgets
 from moot.store.billing.charges import record_charges
-from moot.store.database import Database
+from moot.store.stores import Stores
 from moot.streaming.cancellation import StopSignal
 from moot.streaming.turn_stream import Emit
 from moot.types.billing import CallPurpose, Charge, Payer
@@ -30,10 +29,10 @@ A = TypeVar("A", bound=StructuredResult[Any] | TurnEnded)
 
 
 class ModelTasks:
-    def __init__(self, database: Database, model_caller: ModelCaller, budgets: Budgets) -> None:
-        self._database = database
+    def __init__(self, stores: Stores, model_caller: ModelCaller) -> None:
+        self._database = stores.database
         self._model_caller = model_caller
-        self._budgets = budgets
+        self._budgets = stores.budgets
         # Weak values: a lock is removed with its last task.
         self._account_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._tasks: set[asyncio.Task[Any]] = set()

@@ -26,14 +26,11 @@ class AskHarness:
         self.caller = caller
         self.progress_reports: list[tuple[float, str]] = []
         self._ask_runner = AskRunner(
+            local_app.worker.stores,
             self.services.discussion_service,
             self.services.draft_validator,
             self.services.rate_limits,
-            self.services.discussions,
-            self.services.presets,
-            self.services.events,
             self.services.event_hub,
-            self.services.runs,
             self.services.revocations,
         )
 

@@ -25,11 +25,8 @@ from moot.engine.turns.model_caller import ModelCaller
 from moot.engine.waits import retry_while_unavailable
 from moot.prompts.parts import AttachmentsByMessage
 from moot.providers.registry import ResolvedModel
-from moot.store.billing.usage import UsageReports
-from moot.store.database import Database
-from moot.store.discussions.discussions import Discussions
-from moot.store.runs.event_log import EventLog
-from moot.store.runs.runs import RunCommands, RunLease, Runs
+from moot.store.runs.runs import RunCommands, RunLease
+from moot.store.stores import Stores
 from moot.streaming.cancellation import StopSignal
 from moot.types.discussions import Message
 from moot.types.errors import ShuttingDown
@@ -111,8 +108,7 @@ class FinishedRun(NamedTuple):
 class RunExecutor:
     def __init__(
         self,
-        database: Database,
-        worker: str,
+        stores: Stores,
         event_writer: EventWriter,
         model_caller: ModelCaller,
         resolve_model: ResolveModel,
@@ -120,12 +116,12 @@ class RunExecutor:
         reference_resolver: ReferenceResolver,
         tool_catalog: ToolCatalog | None = None,
     ) -> None:
-        self._database = database
-        self._worker = worker
-        self._runs = Runs(database)
-        self._discussions = Discussions(database)
-        self._events = EventLog(database)
-        self._usage_reports = UsageReports(database)
+        self._stores = stores
+        self._worker = stores.worker_id
+        self._runs = stores.runs
+        self._discussions = stores.discussions
+        self._events = stores.events
+        self._usage_reports = stores.usage_reports
         self._event_writer = event_writer
         self._model_caller = model_caller
         self._resolve_model = resolve_model
@@ -175,7 +171,7 @@ class RunExecutor:
             return await _fail_run(transcript, f"This run was restarted {MAX_EXECUTIONS} times and never finished.")
         await self._reference_resolver.resolve_references(lease, transcript, execution.stop)
         attachments = await retry_while_unavailable(
-            lambda: load_attachments(self._database, lease.tenant, transcript.messages)
+            lambda: load_attachments(self._stores, lease.tenant, transcript.messages)
         )
         async with self._open_tool_session(lease, execution) as tool_session:
             table = self._build_table(lease, transcript, execution, attachments, tool_session)

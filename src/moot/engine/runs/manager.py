@@ -19,8 +19,8 @@ from moot.engine.runs.table import S
 from moot.engine.tools.catalog import ToolCatalog
 from moot.engine.turns.model_caller import ModelCaller
 from moot.engine.waits import retry_while_unavailable
-from moot.store.database import Database
-from moot.store.runs.runs import RunLease, Runs
+from moot.store.runs.runs import RunLease
+from moot.store.stores import Stores
 from moot.types.discussions import Message
 from moot.types.errors import DatabaseUnavailable
 
@@ -33,8 +33,7 @@ log = logging.getLogger(__name__)
 class RunManager:
     def __init__(
         self,
-        database: Database,
-        worker: str,
+        stores: Stores,
         event_writer: EventWriter,
         model_caller: ModelCaller,
         resolve_model: ResolveModel,
@@ -44,12 +43,11 @@ class RunManager:
     ) -> None:
         """`on_run_ended` is called with each run that ended here and its turns, after the end event is committed."""
         self.executions: dict[str, RunExecution] = {}
-        self._database = database
-        self._worker = worker
-        self._runs = Runs(database)
+        self._database = stores.database
+        self._worker = stores.worker_id
+        self._runs = stores.runs
         self._executor = RunExecutor(
-            database,
-            worker,
+            stores,
             event_writer,
             model_caller,
             resolve_model,

@@ -28,13 +28,9 @@ from moot.prompts.references import (
 )
 from moot.prompts.tasks.knowledge import transcript_material
 from moot.prompts.tasks.task import make_cache_key
-from moot.store.billing.budgets import Budgets
-from moot.store.database import Database
-from moot.store.discussions.discussions import Discussions
-from moot.store.discussions.files import Files
-from moot.store.library.summaries import DiscussionSummaries
 from moot.store.runs.findings import load_results_and_notices
 from moot.store.runs.runs import RunLease
+from moot.store.stores import Stores
 from moot.streaming.cancellation import StopSignal
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Usage
@@ -66,14 +62,12 @@ class DiscussionReference(Struct, frozen=True, kw_only=True):
 
 
 class ReferenceResolver:
-    def __init__(
-        self, database: Database, resolve_model: ResolveModel, model_caller: ModelCaller, budgets: Budgets
-    ) -> None:
-        self._summaries = DiscussionSummaries(database)
-        self._discussions = Discussions(database)
+    def __init__(self, stores: Stores, resolve_model: ResolveModel, model_caller: ModelCaller) -> None:
+        self._summaries = stores.summaries
+        self._discussions = stores.discussions
         self._resolve_model = resolve_model
         self._model_caller = model_caller
-        self._budgets = budgets
+        self._budgets = stores.budgets
         self._summary_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def resolve_references(self, lease: RunLease, run_transcript: RunTranscript, stop: StopSignal) -> None:
@@ -170,23 +164,23 @@ class ReferenceResolver:
 
 
 async def load_attachments(
-    database: Database, tenant: str, messages: Sequence[Message], *, only_text: bool = False
+    stores: Stores, tenant: str, messages: Sequence[Message], *, only_text: bool = False
 ) -> AttachmentsByMessage:
     """Load reference summaries and attached files by message id. `only_text` as in `load_attached_files`."""
-    recaps = await load_reference_summaries(database, tenant, messages)
-    files = await load_attached_files(Files(database), tenant, messages, only_text=only_text)
+    recaps = await load_reference_summaries(stores, tenant, messages)
+    files = await load_attached_files(stores.files, tenant, messages, only_text=only_text)
     return {id: (*recaps.get(id, ()), *files.get(id, ())) for id in {**recaps, **files}}
 
 
-async def load_reference_summaries(
-    database: Database, tenant: str, messages: Sequence[Message]
-) -> AttachmentsByMessage:
+async def load_reference_summaries(stores: Stores, tenant: str, messages: Sequence[Message]) -> AttachmentsByMessage:
     """Load the summaries that earlier prompts contained, by id of the referring message."""
     runs = {one.run for one in messages if one.run and _can_contain_references(one) and find_references(one.content)}
     if not runs:
         return {}
-    found = [one for one in await load_results_and_notices(database, runs, Recapped) if isinstance(one, Recapped)]
-    recaps = await DiscussionSummaries(database).summaries_by_ids(tenant, [one.recap for one in found])
+    found = [
+        one for one in await load_results_and_notices(stores.database, runs, Recapped) if isinstance(one, Recapped)
+    ]
+    recaps = await stores.summaries.summaries_by_ids(tenant, [one.recap for one in found])
     known = {(one.message, normalize_title(one.title)): recaps[one.recap] for one in found if one.recap in recaps}
     return {
         one.id: tuple(

@@ -23,11 +23,9 @@ from moot.server.openai.virtual_models import VirtualModels
 from moot.server.rate_limits import RateLimits
 from moot.services.billing import BudgetGuards
 from moot.services.discussions import DiscussionService, NewMessage
-from moot.store.billing.budgets import Budgets
-from moot.store.discussions.discussions import Discussions
-from moot.store.discussions.files import Files
 from moot.store.runs.event_log import EventLog
 from moot.store.runs.runs import Runs
+from moot.store.stores import Stores
 from moot.types.accounts import Caller
 from moot.types.errors import UsageError, prefix_not_found
 from moot.types.events import Event, RunEnded
@@ -75,24 +73,22 @@ class CompletionRun(Struct, frozen=True):
 class CompletionRunner:
     def __init__(
         self,
+        stores: Stores,
         virtual_models: VirtualModels,
         model_resolver: ModelResolver,
         ephemeral_runs: EphemeralRuns,
         budget_guards: BudgetGuards,
-        budgets: Budgets,
         discussion_service: DiscussionService,
-        discussions: Discussions,
-        files: Files,
         event_reader: RunEventReader,
     ) -> None:
         self._virtual_models = virtual_models
         self._model_resolver = model_resolver
         self._ephemeral_runs = ephemeral_runs
         self._budget_guards = budget_guards
-        self._budgets = budgets
+        self._budgets = stores.budgets
         self._discussion_service = discussion_service
-        self._discussions = discussions
-        self._files = files
+        self._discussions = stores.discussions
+        self._files = stores.files
         self._event_reader = event_reader
 
     async def start_completion(

@@ -25,9 +25,8 @@ from moot.prompts.tasks.evaluation import (
 from moot.services.evaluations.judge import EvaluatedAnswer, Judge
 from moot.services.model_tasks import ModelTasks
 from moot.services.prompt_replay import PromptReplay, ReplayedPrompt
-from moot.store.database import Database
-from moot.store.library.evaluations import BEING_IMPROVED, Evaluations, reject_if_applied
-from moot.store.library.personas import Personas
+from moot.store.library.evaluations import BEING_IMPROVED, reject_if_applied
+from moot.store.stores import Stores
 from moot.streaming.lesson_turn import extract_speech
 from moot.types.accounts import Caller
 from moot.types.billing import Payer, sum_costs
@@ -102,20 +101,18 @@ class ImprovementCase(Struct, frozen=True, kw_only=True):
 class PersonaImprover:
     def __init__(
         self,
-        database: Database,
-        worker: str,
+        stores: Stores,
         judge: Judge,
-        personas: Personas,
         resolve_model: ResolveModel,
         model_tasks: ModelTasks,
     ) -> None:
-        self._worker = worker
+        self._worker = stores.worker_id
         self._judge = judge
-        self._personas = personas
+        self._personas = stores.personas
         self._resolve_model = resolve_model
         self._model_tasks = model_tasks
-        self._evaluations = Evaluations(database)
-        self._prompt_replay = PromptReplay(database)
+        self._evaluations = stores.evaluations
+        self._prompt_replay = PromptReplay(stores)
         self._running: set[str] = set()  # ids of evaluations that this process improves
 
     async def improve_persona(self, caller: Caller, id: str) -> AsyncGenerator[ImprovementEvent, None]:
