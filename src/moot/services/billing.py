@@ -9,7 +9,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.engine.cost.forecast import Forecast, forecast_cost
 from moot.engine.model_resolution import ResolveModel
-from moot.engine.waits import retry_while_unavailable
 from moot.prompts.parts import Attachment, AttachmentsByMessage
 from moot.providers.registry import ResolvedModel
 from moot.services.model_tasks import ModelTasks
@@ -40,7 +39,7 @@ class AccountBudgetGuard:
         return self._model_tasks.within_budget(self._account)
 
     async def record_charges(self, charges: Sequence[Charge]) -> None:
-        await retry_while_unavailable(lambda: record_charges(self._database, self._payer, *charges))
+        await record_charges(self._database, self._payer, *charges)
 
 
 class BudgetGuards:

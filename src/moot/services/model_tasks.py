@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from moot.engine.turns.model_caller import ModelCaller, discard_events
 from moot.engine.turns.structured_output import StructuredResult, structured_completion
-from moot.engine.waits import retry_while_unavailable
 from moot.prompts.tasks.task import accept_any_answer
 from moot.providers.registry import ResolvedModel
 from moot.store.billing.charges import record_charges
@@ -67,7 +66,7 @@ class ModelTasks:
             await self._budgets.reject_if_spent(payer.account)
         ended = await self._model_caller.complete_request(chain, request, stop)
         charge = _charge_for(purpose, ended)
-        await retry_while_unavailable(lambda: record_charges(self._database, payer, charge))
+        await record_charges(self._database, payer, charge)
         return ended
 
     async def run_structured_task(
@@ -109,7 +108,7 @@ class ModelTasks:
         async def charge_when_done() -> A:
             answer = await call
             charge = _charge_for(purpose, answer)
-            await retry_while_unavailable(lambda: record_charges(self._database, payer, charge))
+            await record_charges(self._database, payer, charge)
             return answer
 
         # A separate task: the provider bills the tokens of a cancelled request too, so the charge must be stored.

@@ -12,7 +12,6 @@ from moot.engine import telemetry
 from moot.engine.runs.ephemeral import MemoryStream
 from moot.engine.turns.model_caller import ModelCaller
 from moot.engine.turns.structured_output import complete_analysis
-from moot.engine.waits import retry_while_unavailable
 from moot.prompts.tasks.director import decide_by_rules, director_task, fallback_decision
 from moot.providers.registry import ResolvedModel
 from moot.services.model_tasks import ModelTasks
@@ -160,7 +159,7 @@ class StatelessService:
             async with self._within_budget(payer):
                 await turn.run_turn()
                 if payer is not None and turn.charges:
-                    await retry_while_unavailable(lambda: record_charges(self._database, payer, *turn.charges))
+                    await record_charges(self._database, payer, *turn.charges)
         except MootError as error:
             # Another request spent the rest of the budget meanwhile, or the database is unavailable.
             await relay.send_batch([Error(message=str(error))])

@@ -22,9 +22,9 @@ from moot.engine.tools.catalog import ToolCatalog
 from moot.engine.tools.session import ToolSession
 from moot.engine.turns.context import RunContext
 from moot.engine.turns.model_caller import ModelCaller
-from moot.engine.waits import retry_while_unavailable
 from moot.prompts.parts import AttachmentsByMessage
 from moot.providers.registry import ResolvedModel
+from moot.store.retry import retry_while_unavailable
 from moot.store.runs.runs import RunCommands, RunLease
 from moot.store.stores import Stores
 from moot.streaming.cancellation import StopSignal
@@ -124,7 +124,7 @@ class RunExecutor:
         self._usage_reports = stores.usage_reports
         self._event_writer = event_writer
         self._model_caller = model_caller
-        self._resolve_model = resolve_model
+        self._resolve_model = retry_while_unavailable(resolve_model)
         self._durable_step = durable_step
         self._reference_resolver = reference_resolver
         self._tool_catalog = tool_catalog
@@ -142,11 +142,11 @@ class RunExecutor:
         earlier_events: Sequence[Event] = ()
         try:
             if lease.seq:
-                earlier_events = await retry_while_unavailable(lambda: self._load_events(lease))
+                earlier_events = await self._load_events(lease)
             await event_buffer.append_events([_first_event(lease, earlier_events)])
             transcript, commands = await asyncio.gather(
-                retry_while_unavailable(lambda: self._load_transcript(lease, event_buffer, earlier_events)),
-                retry_while_unavailable(lambda: self._runs.pending_commands(run)),
+                self._load_transcript(lease, event_buffer, earlier_events),
+                self._runs.pending_commands(run),
             )
             execution.apply_commands(commands)
             status = await self._run_mode(lease, transcript, execution)
@@ -162,7 +162,7 @@ class RunExecutor:
 
     async def _acquire_lease(self, run: str, revision: int) -> RunLease | None:
         try:
-            return await retry_while_unavailable(lambda: self._runs.acquire_lease(run, self._worker, revision))
+            return await self._runs.acquire_lease(run, self._worker, revision)
         except ShuttingDown:  # this worker was deregistered, so another one executes the run
             await wait_forever()
 
@@ -170,9 +170,7 @@ class RunExecutor:
         if lease.epoch > MAX_EXECUTIONS * (lease.revision + 1):
             return await _fail_run(transcript, f"This run was restarted {MAX_EXECUTIONS} times and never finished.")
         await self._reference_resolver.resolve_references(lease, transcript, execution.stop)
-        attachments = await retry_while_unavailable(
-            lambda: load_attachments(self._stores, lease.tenant, transcript.messages)
-        )
+        attachments = await retry_while_unavailable(load_attachments)(self._stores, lease.tenant, transcript.messages)
         async with self._open_tool_session(lease, execution) as tool_session:
             table = self._build_table(lease, transcript, execution, attachments, tool_session)
             status = await table.run_mode()
@@ -184,9 +182,8 @@ class RunExecutor:
         if self._tool_catalog is None or not any(who.tools for who in lease.plan.participants):
             yield None
             return
-        tool_catalog = self._tool_catalog
-        await retry_while_unavailable(lambda: tool_catalog.withdraw_approvals(lease.run))
-        tool_session = tool_catalog.open_session(lease, execution.pending_approvals)
+        await self._tool_catalog.withdraw_approvals(lease.run)
+        tool_session = self._tool_catalog.open_session(lease, execution.pending_approvals)
         try:
             yield tool_session
         finally:  # in a task, so that a slow tool server does not delay the end of the run
@@ -199,6 +196,7 @@ class RunExecutor:
         if self._closing_tasks:
             await asyncio.wait(self._closing_tasks, timeout=TOOL_CLOSE_SECONDS)
 
+    @retry_while_unavailable
     async def _load_transcript(
         self, lease: RunLease, event_buffer: RunEventBuffer, earlier_events: Sequence[Event]
     ) -> StoredTranscript:
@@ -217,6 +215,7 @@ class RunExecutor:
         )
         return (*before, *await self._discussions.run_messages(lease.run))
 
+    @retry_while_unavailable
     async def _load_events(self, lease: RunLease) -> list[Event]:
         """Load all events of the run, including those of earlier executions."""
         await self._event_writer.flush_events()
@@ -234,7 +233,7 @@ class RunExecutor:
         tool_session: ToolSession | None,
     ) -> RunTable:
         async def resolve_model(participant: Participant) -> Sequence[ResolvedModel]:
-            return await retry_while_unavailable(lambda: self._resolve_model(lease.tenant, participant.model))
+            return await self._resolve_model(lease.tenant, participant.model)
 
         run_context = RunContext(
             run=lease.run,
@@ -258,7 +257,7 @@ class RunExecutor:
     async def _wait_for_earlier_runs(self, run: str, stop: StopSignal) -> None:
         """Poll until earlier runs of the discussion have ended, so that this run sees their messages."""
         until, pause = asyncio.get_running_loop().time() + EARLIER_RUN_SECONDS, FIRST_POLL_SECONDS
-        while await retry_while_unavailable(lambda: self._runs.has_earlier_live_run(run)):
+        while await self._runs.has_earlier_live_run(run):
             if asyncio.get_running_loop().time() > until:
                 log.warning("timed out waiting for an earlier run; continuing without it", extra={"run": run})
                 return

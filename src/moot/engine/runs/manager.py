@@ -18,7 +18,6 @@ from moot.engine.runs.references import ReferenceResolver
 from moot.engine.runs.table import S
 from moot.engine.tools.catalog import ToolCatalog
 from moot.engine.turns.model_caller import ModelCaller
-from moot.engine.waits import retry_while_unavailable
 from moot.store.runs.runs import RunLease
 from moot.store.stores import Stores
 from moot.types.discussions import Message
@@ -107,7 +106,7 @@ class RunManager:
 
         When this returns, DBOS has all these runs under the id of this worker, so the old worker can be deregistered.
         """
-        for run, revision in await retry_while_unavailable(lambda: self._runs.list_worker_runs(worker)):
+        for run, revision in await self._runs.list_worker_runs(worker):
             if run not in self.executions:
                 await self._start_workflow(run, revision)
 
@@ -131,7 +130,7 @@ class RunManager:
 
     async def _start_workflow(self, run: str, revision: int) -> None:
         backend = await asyncio.shield(self._backend)
-        await retry_while_unavailable(lambda: backend.start_workflow(run, revision))
+        await backend.start_workflow(run, revision)
 
     async def _run_step(self, name: str, body: Callable[[], Coroutine[None, None, S]]) -> S:
         return await self._backend.result().run_step(name, body)
@@ -144,7 +143,7 @@ class RunManager:
     async def _apply_commands(self, run: str) -> None:
         if execution := self.executions.get(run):
             async with execution.command_lock:  # an older query must not overwrite newer commands
-                execution.apply_commands(await retry_while_unavailable(lambda: self._runs.pending_commands(run)))
+                execution.apply_commands(await self._runs.pending_commands(run))
 
     async def _execute_run(self, run: str, revision: int) -> None:
         while earlier := self.executions.get(run):  # the previous revision is still running
@@ -165,7 +164,7 @@ class RunManager:
 
     async def _start_next_revision(self, run: str) -> None:
         """Start the revision of a retry that arrived too late for the execution that just ended."""
-        revision = await retry_while_unavailable(lambda: self._runs.waiting_revision(run, self._worker))
+        revision = await self._runs.waiting_revision(run, self._worker)
         if revision is not None:
             await self._start_workflow(run, revision)
 

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from moot.engine.model_resolution import ResolveModel
 from moot.engine.turns.structured_output import StructuredResult
 from moot.engine.turns.token_estimates import max_prompt_chars
-from moot.engine.waits import retry_while_unavailable
 from moot.prompts.tasks.evaluation import (
     RewriteAnswer,
     RewriteTarget,
@@ -137,9 +136,7 @@ class PersonaImprover:
                     async for event in rounds:
                         yield event
             finally:
-                await retry_while_unavailable(
-                    lambda: self._evaluations.release_evaluation(caller.tenant, id, self._worker)
-                )
+                await self._evaluations.release_evaluation(caller.tenant, id, self._worker)
 
     async def build_case(self, caller: Caller, evaluation: Evaluation) -> ImprovementCase:
         """Raises Conflict if the persona was changed after the answer."""
@@ -250,6 +247,4 @@ class PersonaImprover:
             cost=sum_costs((rewrite.cost, answer.cost, judgement.cost)),
             created_at=time.time(),
         )
-        return await retry_while_unavailable(
-            lambda: self._evaluations.add_round(case.caller.tenant, evaluation.id, self._worker, new)
-        )
+        return await self._evaluations.add_round(case.caller.tenant, evaluation.id, self._worker, new)
