@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from moot.app.container import build_engine, build_services
+from moot.app.container import Engine, build_services
 from moot.providers.registry import Registry
 from moot.server.services import Services
 from moot.settings import Settings
@@ -15,7 +15,7 @@ from tests.support.stores import make_stores
 async def make_services(database: Database, settings: Settings) -> Services:
     stores = make_stores(database)
     async with Registry({}, {}) as registry:
-        return build_services(settings, stores, build_engine(settings, stores, registry, {}, lambda: None))
+        return build_services(settings, stores, Engine(settings, stores, registry, {}, lambda: None))
 
 
 async def test_services_reject_unknown_fallback_model(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from sqlalchemy import insert
 from moot.providers.catalog import ProviderConfig
 from moot.providers.registry import Registry
 from moot.server.rate_limits import RateLimits
+from moot.settings import RateSettings
 from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
 from moot.store.rate_limits import RateLimiter
@@ -74,12 +75,14 @@ async def create_account_app(
         worker = await build_idle_worker(database, registry)
         rate_limits = RateLimits(
             RateLimiter(database),
-            requests_per_minute=requests_per_minute,
-            model_requests_per_minute=model_requests_per_minute,
-            messages_per_minute=message_rate[0],
-            messages_burst=message_rate[1],
-            debates_per_minute=debate_rate[0],
-            debates_burst=debate_rate[1],
+            RateSettings(
+                calls_a_minute=requests_per_minute,
+                starts_a_minute=model_requests_per_minute,
+                messages_a_minute=message_rate[0],
+                messages_burst=message_rate[1],
+                debates_a_minute=debate_rate[0],
+                debates_burst=debate_rate[1],
+            ),
             logins_per_minute=logins_per_minute,
         )
         services = replace(worker.services, rate_limits=rate_limits)

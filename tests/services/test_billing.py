@@ -10,7 +10,7 @@ from moot.providers.keys import KeyRing
 from moot.providers.registry import ResolvedModel
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import Script, Scripts
-from moot.services.billing import BudgetGuards, BudgetService
+from moot.services.billing import AccountBudgetGuard, BudgetService
 from moot.services.model_tasks import ModelTasks
 from moot.store.billing.budgets import Budgets
 from moot.store.database import Database
@@ -36,7 +36,7 @@ SAMPLE_CHARGE = Charge(purpose="answer", model="x/y", usage=Usage(input=1), cost
 
 
 async def test_account_budget_guard_records_charge_once_and_enforces_budget(database: Database) -> None:
-    purse = BudgetGuards(database, ModelTasks(make_stores(database), MODEL_CALLER)).guard_for(TOKEN_CALLER)
+    purse = AccountBudgetGuard(ModelTasks(make_stores(database), MODEL_CALLER), TOKEN_CALLER)
     await Budgets(database).set_limit(ANNA, 0.5)
     async with purse.within_budget():
         await purse.record_charges([SAMPLE_CHARGE])

@@ -82,7 +82,7 @@ class StatelessHarness:
     def __init__(self, database: Database, budget: float | None = None, **scripts: Script) -> None:
         self.database = database
         self.provider = ChunkCountingProvider(scripts)
-        self.service = StatelessService(database, MODEL_CALLER, ModelTasks(make_stores(database, budget), MODEL_CALLER))
+        self.service = StatelessService(MODEL_CALLER, ModelTasks(make_stores(database, budget), MODEL_CALLER))
 
     def resolved_models(self, lesson: Lesson) -> Mapping[str, list[ResolvedModel]]:
         names = {lesson.director, *(who.model for who in lesson.plan.participants)}

@@ -1,7 +1,6 @@
 """Composition root of `moot serve`: builds the engine and the services from the settings and the stores."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from moot.engine.attachments import Attachments
 from moot.engine.call_limiter import CallLimiter
@@ -17,7 +16,7 @@ from moot.engine.tools.insight_search import InsightSearch
 from moot.engine.turns.model_caller import ModelCaller
 from moot.engine.turns.token_estimates import ContextLimits, count_answer_tokens
 from moot.engine.whiteboards import Whiteboards
-from moot.providers.embeddings import HttpEmbedder, resolve_embedder
+from moot.providers.embeddings import resolve_embedder
 from moot.providers.registry import Registry
 from moot.server.auth import Revocations
 from moot.server.draft_validation import DraftValidator
@@ -30,7 +29,7 @@ from moot.server.rate_limits import RateLimits
 from moot.server.routes.files import Uploads
 from moot.server.services import Services
 from moot.server.sse import SseConnections
-from moot.services.billing import BudgetGuards, BudgetService
+from moot.services.billing import BudgetService
 from moot.services.channel_memory import ChannelMemory
 from moot.services.discussions import DiscussionService
 from moot.services.evaluations.accept import ImprovementApplier
@@ -48,78 +47,58 @@ from moot.services.run_reports import RunReports
 from moot.services.stateless import StatelessService
 from moot.services.titles import TitleGenerator
 from moot.services.versions import VersionService
-from moot.settings import RateSettings, Settings
-from moot.store.rate_limits import RateLimiter
+from moot.settings import Settings
 from moot.store.runs.runs import RunLease
 from moot.store.stores import Stores
 from moot.transcript.export import TranscriptExporter
 from moot.types.discussions import Message
 
 
-@dataclass(frozen=True, slots=True)
 class Engine:
     """What executes runs and calls models."""
 
-    registry: Registry
-    embedder: HttpEmbedder | None
-    model_resolver: ModelResolver
-    model_tasks: ModelTasks
-    discussion_changes: DiscussionChanges
-    event_hub: EventHub
-    event_writer: EventWriter
-    tool_catalog: ToolCatalog
-    channel_memory: ChannelMemory
-    titles: TitleGenerator
-    run_manager: RunManager
-    ephemeral_runs: EphemeralRuns
-    stateless: StatelessService
+    def __init__(
+        self,
+        settings: Settings,
+        stores: Stores,
+        registry: Registry,
+        environment: Mapping[str, str],
+        on_fenced: Callable[[], None],
+    ) -> None:
+        """`environment`: values of the variables that `[tools]` settings refer to.
 
+        `on_fenced` is called when another worker has taken over the runs of this one.
+        """
+        self.registry = registry
+        self.embedder = resolve_embedder(settings.embedding, registry) if settings.embedding else None
+        self.model_resolver = ModelResolver(registry, stores.provider_keys, settings.fallback)
+        models = self.model_resolver.resolve_with_fallbacks
+        call_limiter = CallLimiter(stores.database, stores.rate_limiter, settings.rates.model_calls_a_minute)
+        model_caller = ModelCaller(settings.limits, acquire_call=call_limiter.try_acquire_call)
+        self.model_tasks = ModelTasks(stores, model_caller)
+        self.titles = TitleGenerator(stores.database, models, self.model_tasks, stores.rate_limiter)
+        self.channel_memory = channel_memory = ChannelMemory(stores.channel_memories, models, self.model_tasks)
+        self.stateless = StatelessService(model_caller, self.model_tasks)
+        self.ephemeral_runs = EphemeralRuns(model_caller)
+        self.discussion_changes = DiscussionChanges(stores.discussions, stores.approvals)
+        self.event_hub = EventHub(stores.events)
+        self.event_writer = EventWriter(stores.events, self.event_hub, lambda _: on_fenced())
+        self.tool_catalog = ToolCatalog(
+            stores,
+            settings.tools,
+            environment,
+            InsightSearch(stores.insights, stores.insight_vectors, self.embedder),
+            allow_private_networks=settings.private_tool_servers,
+        )
 
-def build_engine(
-    settings: Settings,
-    stores: Stores,
-    registry: Registry,
-    environment: Mapping[str, str],
-    on_fenced: Callable[[], None],
-) -> Engine:
-    """`environment`: values of the variables that `[tools]` settings refer to.
+        async def after_run(lease: RunLease, turns: Sequence[Message]) -> None:
+            await _record_usage(stores, lease, turns)
+            await channel_memory.summarize_after_run(lease)
 
-    `on_fenced` is called when another worker has taken over the runs of this one.
-    """
-    event_hub = EventHub(stores.events)
-    event_writer = EventWriter(stores.events, event_hub, lambda _: on_fenced())
-    model_resolver = ModelResolver(registry, stores.provider_keys, settings.fallback)
-    models = model_resolver.resolve_with_fallbacks
-    call_limiter = CallLimiter(stores.database, stores.rate_limiter, settings.rates.model_calls_a_minute)
-    model_caller = ModelCaller(settings.limits, acquire_call=call_limiter.try_acquire_call)
-    model_tasks = ModelTasks(stores, model_caller)
-    embedder = resolve_embedder(settings.embedding, registry) if settings.embedding else None
-    insight_search = InsightSearch(stores.insights, stores.insight_vectors, embedder)
-    tool_catalog = ToolCatalog(
-        stores, settings.tools, environment, insight_search, allow_private_networks=settings.private_tool_servers
-    )
-    channel_memory = ChannelMemory(stores.channel_memories, models, model_tasks)
-    references = ReferenceResolver(stores, models, model_caller)
-
-    async def after_run(lease: RunLease, turns: Sequence[Message]) -> None:
-        await _record_usage(stores, lease, turns)
-        await channel_memory.summarize_after_run(lease)
-
-    return Engine(
-        registry=registry,
-        embedder=embedder,
-        model_resolver=model_resolver,
-        model_tasks=model_tasks,
-        discussion_changes=DiscussionChanges(stores.discussions, stores.approvals),
-        event_hub=event_hub,
-        event_writer=event_writer,
-        tool_catalog=tool_catalog,
-        channel_memory=channel_memory,
-        titles=TitleGenerator(stores.database, models, model_tasks, stores.rate_limiter),
-        run_manager=RunManager(stores, event_writer, model_caller, models, after_run, references, tool_catalog),
-        ephemeral_runs=EphemeralRuns(model_caller),
-        stateless=StatelessService(stores.database, model_caller, model_tasks),
-    )
+        references = ReferenceResolver(stores, models, model_caller)
+        self.run_manager = RunManager(
+            stores, self.event_writer, model_caller, models, after_run, references, self.tool_catalog
+        )
 
 
 async def _record_usage(stores: Stores, lease: RunLease, turns: Sequence[Message]) -> None:
@@ -133,30 +112,29 @@ async def _record_usage(stores: Stores, lease: RunLease, turns: Sequence[Message
 
 def build_services(settings: Settings, stores: Stores, engine: Engine) -> Services:
     """Raises UsageError if the settings name an unknown model."""
-    models, model_tasks, registry = engine.model_resolver.resolve_with_fallbacks, engine.model_tasks, engine.registry
+    registry, model_resolver, model_tasks = engine.registry, engine.model_resolver, engine.model_tasks
+    models = model_resolver.resolve_with_fallbacks
     context_limits = ContextLimits(stores.token_rates, registry, settings.fallback)
     attachments = Attachments(stores.files, registry)
     run_planner = RunPlanner(stores.personas, stores.projects, context_limits)
     budget_service = BudgetService(stores, models)
     start_run = engine.run_manager.start_run
+    memory, task_model = engine.channel_memory, settings.clerk
     discussion_service = DiscussionService(
-        stores,
-        run_planner,
-        start_run,
-        attachments,
-        engine.titles,
-        budget_service,
-        engine.channel_memory,
-        settings.clerk,
+        stores, run_planner, start_run, attachments, engine.titles, budget_service, memory, task_model
     )
     participant_resolver = ParticipantResolver(registry, stores.personas, engine.tool_catalog)
     _check_models(settings, participant_resolver)
     draft_validator = DraftValidator(participant_resolver, stores.personas, stores.projects)
-    default_participants = DefaultParticipants(engine.model_resolver, registry, settings.line_up, settings.model)
+    default_participants = DefaultParticipants(model_resolver, registry, settings.line_up, settings.model)
     virtual_models = VirtualModels(
         discussion_service, run_planner, participant_resolver, default_participants, stores.presets
     )
-    rate_limits = _build_rate_limits(settings.rates, stores.rate_limiter)
+    event_reader = RunEventReader(engine.event_hub, stores.events, stores.runs)
+    completion_runner = CompletionRunner(
+        stores, virtual_models, model_resolver, engine.ephemeral_runs, model_tasks, discussion_service, event_reader
+    )
+    rate_limits = RateLimits(stores.rate_limiter, settings.rates)
     revocations = Revocations(stores.accounts)
     ask_runner = AskRunner(stores, discussion_service, draft_validator, rate_limits, engine.event_hub, revocations)
     transcripts = TranscriptExporter(stores)
@@ -169,15 +147,7 @@ def build_services(settings: Settings, stores: Stores, engine: Engine) -> Servic
         attachments=attachments,
         budget_service=budget_service,
         budgets=stores.budgets,
-        completion_runner=CompletionRunner(
-            stores,
-            virtual_models,
-            engine.model_resolver,
-            engine.ephemeral_runs,
-            BudgetGuards(stores.database, model_tasks),
-            discussion_service,
-            RunEventReader(engine.event_hub, stores.events, stores.runs),
-        ),
+        completion_runner=completion_runner,
         database=stores.database,
         discussion_changes=engine.discussion_changes,
         discussion_service=discussion_service,
@@ -195,7 +165,7 @@ def build_services(settings: Settings, stores: Stores, engine: Engine) -> Servic
         insights=stores.insights,
         knowledge=knowledge,
         mcp=McpApp(McpTools(stores, ask_runner, transcripts, knowledge, rate_limits, engine.embedder)),
-        model_resolver=engine.model_resolver,
+        model_resolver=model_resolver,
         participant_resolver=participant_resolver,
         persona_suggestions=PersonaSuggestions(stores.personas, models, model_tasks),
         personas=stores.personas,
@@ -232,15 +202,3 @@ def _check_models(settings: Settings, participant_resolver: ParticipantResolver)
     for field, models in named.items():
         for model in models:
             participant_resolver.check_model(model, f"{field} in the settings")
-
-
-def _build_rate_limits(rates: RateSettings, rate_limiter: RateLimiter) -> RateLimits:
-    return RateLimits(
-        rate_limiter,
-        requests_per_minute=rates.calls_a_minute,
-        model_requests_per_minute=rates.starts_a_minute,
-        messages_per_minute=rates.messages_a_minute,
-        messages_burst=rates.messages_burst,
-        debates_per_minute=rates.debates_a_minute,
-        debates_burst=rates.debates_burst,
-    )

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from litestar import Litestar
 
-from moot.app.container import build_engine, build_services
+from moot.app.container import Engine, build_services
 from moot.app.database_lock import lock_database
 from moot.engine import telemetry
 from moot.engine.workers import WorkerLockFiles, WorkerMonitor, worker_lock_folder
@@ -55,7 +55,7 @@ class Worker:
             builtin_personas=builtin_personas(),
             weekly_budget=settings.budget,
         )
-        self.engine = build_engine(settings, self.stores, registry, environment or {}, self._exit_when_fenced)
+        self.engine = Engine(settings, self.stores, registry, environment or {}, self._exit_when_fenced)
         self.services = build_services(settings, self.stores, self.engine)
         self._settings = settings
         self._database = database

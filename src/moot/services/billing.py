@@ -12,8 +12,6 @@ from moot.engine.model_resolution import ResolveModel
 from moot.prompts.parts import Attachment, AttachmentsByMessage
 from moot.providers.registry import ResolvedModel
 from moot.services.model_tasks import ModelTasks
-from moot.store.billing.charges import record_charges
-from moot.store.database import Database
 from moot.store.stores import Stores
 from moot.types.accounts import Caller
 from moot.types.billing import Charge, Payer
@@ -29,8 +27,7 @@ from moot.types.run_plan import RunPlan
 class AccountBudgetGuard:
     """Budget check and charges of one account, for runs that are not stored."""
 
-    def __init__(self, database: Database, model_tasks: ModelTasks, caller: Caller) -> None:
-        self._database = database
+    def __init__(self, model_tasks: ModelTasks, caller: Caller) -> None:
         self._model_tasks = model_tasks
         self._account = caller.account
         self._payer = Payer(tenant=caller.tenant, account=caller.account)
@@ -39,16 +36,7 @@ class AccountBudgetGuard:
         return self._model_tasks.within_budget(self._account)
 
     async def record_charges(self, charges: Sequence[Charge]) -> None:
-        await record_charges(self._database, self._payer, *charges)
-
-
-class BudgetGuards:
-    def __init__(self, database: Database, model_tasks: ModelTasks) -> None:
-        self._database = database
-        self._model_tasks = model_tasks
-
-    def guard_for(self, caller: Caller) -> AccountBudgetGuard:
-        return AccountBudgetGuard(self._database, self._model_tasks, caller)
+        await self._model_tasks.record_charges(self._payer, *charges)
 
 
 SIMULTANEOUS_MODES = frozenset({"parallel", "debate", "advisors"})  # all participants start at once

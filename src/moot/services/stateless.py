@@ -16,8 +16,6 @@ from moot.prompts.tasks.director import decide_by_rules, director_task, fallback
 from moot.providers.registry import ResolvedModel
 from moot.services.model_tasks import ModelTasks
 from moot.services.stateless_request import Lesson
-from moot.store.billing.charges import record_charges
-from moot.store.database import Database
 from moot.streaming.cancellation import StopSignal, stop_tasks
 from moot.streaming.lesson_turn import LessonTurnParser
 from moot.types import stateless as wire
@@ -122,8 +120,7 @@ log = logging.getLogger(__name__)
 class StatelessService:
     """Runs stateless turns, and stops the running ones on shutdown."""
 
-    def __init__(self, database: Database, model_caller: ModelCaller, model_tasks: ModelTasks) -> None:
-        self._database = database
+    def __init__(self, model_caller: ModelCaller, model_tasks: ModelTasks) -> None:
         self._model_caller = model_caller
         self._model_tasks = model_tasks
         self._running: dict[asyncio.Task[None], StopSignal] = {}
@@ -159,7 +156,7 @@ class StatelessService:
             async with self._within_budget(payer):
                 await turn.run_turn()
                 if payer is not None and turn.charges:
-                    await record_charges(self._database, payer, *turn.charges)
+                    await self._model_tasks.record_charges(payer, *turn.charges)
         except MootError as error:
             # Another request spent the rest of the budget meanwhile, or the database is unavailable.
             await relay.send_batch([Error(message=str(error))])

@@ -46,13 +46,7 @@ class RunManager:
         self._worker = stores.worker_id
         self._runs = stores.runs
         self._executor = RunExecutor(
-            stores,
-            event_writer,
-            model_caller,
-            resolve_model,
-            self._run_step,
-            reference_resolver,
-            tool_catalog,
+            stores, event_writer, model_caller, resolve_model, self._run_step, reference_resolver, tool_catalog
         )
         self._on_run_ended = on_run_ended
         self._tasks: set[asyncio.Task[None]] = set()
