@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from httpx import ASGITransport, AsyncClient
 
-from moot.app.container import Services, open_services
+from moot.app.lifecycle import open_worker
 from moot.providers.provider import ChunkStream
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import Script, Scripts
 from moot.settings import RateSettings, Settings
 from moot.types.requests import ModelRequest
-from tests.support.app_fixture import ENCRYPTION_SECRET
 from tests.support.databases import DATABASE_KINDS, DatabaseKind, migrated_database_url
+from tests.support.stores import ENCRYPTION_SECRET
 
 # tests/engine/test_hall.py shows a rush on both databases within one process, without a server or a model.
 pytestmark = pytest.mark.slow
@@ -50,16 +50,14 @@ class CountingProvider(ScriptedProvider):
 
 
 @asynccontextmanager
-async def serve_app(
-    url: str, models: CountingProvider, budget: float | None
-) -> AsyncIterator[tuple[Services, AsyncClient]]:
+async def serve_app(url: str, models: CountingProvider, budget: float | None) -> AsyncIterator[AsyncClient]:
     settings = Settings(database_url=url, budget=budget, rates=RATES)
-    async with open_services(settings, {"MOOT_SECRET": ENCRYPTION_SECRET}, "http://localhost/") as house:
-        house.registry._providers["scripted"] = models
-        transport = ASGITransport(app=await house.build_asgi_app(settings, loopback=True))
+    async with open_worker(settings, {"MOOT_SECRET": ENCRYPTION_SECRET}, "http://localhost/") as worker:
+        worker.engine.registry._providers["scripted"] = models
+        transport = ASGITransport(app=await worker.build_asgi_app(loopback=True))
         async with AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as client:
-            yield house, client
-        await house.shutdown_services()
+            yield client
+        await worker.shut_down()
 
 
 async def wait_until_nothing_reserved(client: AsyncClient) -> None:
@@ -83,9 +81,9 @@ async def test_concurrent_requests_start_only_as_many_runs_as_budget_allows(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     models = CountingProvider()
     async with migrated_database_url(kind, tmp_path) as url:
-        async with serve_app(url, models, None) as (_, client):
+        async with serve_app(url, models, None) as client:
             estimate = (await client.post("/api/estimate", json=QUESTION)).json()["forecast"]["cost"]
-        async with serve_app(url, models, estimate * (AFFORDABLE_RUNS + 0.5)) as (_, client):
+        async with serve_app(url, models, estimate * (AFFORDABLE_RUNS + 0.5)) as client:
             replies = await asyncio.gather(*(create_discussion(client) for _ in range(rush)))
             assert Counter(reply.status_code for reply in replies) == {
                 201: AFFORDABLE_RUNS,

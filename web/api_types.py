@@ -3,6 +3,7 @@
 `python web/api_types.py` writes it; a test fails where it is not what it should be.
 """
 
+import dataclasses
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,12 +15,12 @@ from litestar.di import Provide
 from msgspec import UnsetType, inspect
 from msgspec.structs import fields
 
-from moot.app.container import ROUTE_DEPENDENCIES
 from moot.engine.tools.toolset import REFUSALS
 from moot.server.app import ROUTES
 from moot.server.errors import Problem
 from moot.server.event_cursors import Resync
 from moot.server.openapi import MultipartForm, Operation, list_operations
+from moot.server.services import Services
 from moot.types import discussions, requests
 from moot.types.discussion_events import DiscussionEvent
 from moot.types.events import Event
@@ -153,7 +154,7 @@ def _shape(type_: Any) -> str:
 
 def _described() -> Sequence[Operation]:
     """Find every call, in an application whose parts are missing: none of them is called."""
-    names = (*ROUTE_DEPENDENCIES, "caller", "metrics_access")
+    names = [*(field.name for field in dataclasses.fields(Services)), "caller", "metrics_access"]
     nothing = {name: Provide(lambda: None, sync_to_thread=False) for name in names}
     app = Litestar(ROUTES, dependencies=nothing)
     called = [one for one in list_operations(app) if not one.path.startswith(ELSEWHERE)]

@@ -1,210 +1,31 @@
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from httpx import ASGITransport, AsyncClient
 
-from moot.app import container as house_module
-from moot.app.container import ROUTE_DEPENDENCIES, Services, open_services
-from moot.engine.workers import worker_lock_folder
+from moot.app.container import Engine, build_services
 from moot.providers.registry import Registry
-from moot.services.discussions import NewDiscussion, StartedRun
-from moot.services.participants import ParticipantInput
-from moot.settings import Settings, data_folder
+from moot.server.services import Services
+from moot.settings import Settings
 from moot.store.database import Database
-from moot.store.encryption import Encryptor
-from moot.types.errors import BadSettings, DatabaseUnavailable, UsageError
-from tests.support.app_fixture import ENCRYPTION_SECRET
-from tests.support.databases import SLOW_ON_POSTGRES, DatabaseKind, database_url, open_migrated_database
-from tests.support.fast_passwords import fast_password_hashing  # noqa: F401 - a fixture
-from web.api_types import STRUCTS
-
-ADDRESS = "http://127.0.0.1:8642/"
-ENVIRONMENT = {"MOOT_SECRET": ENCRYPTION_SECRET}
+from moot.types.errors import UsageError
+from tests.support.databases import open_migrated_database
+from tests.support.stores import make_stores
 
 
-@contextlib.asynccontextmanager
-async def make_services(database: Database, settings: Settings) -> AsyncIterator[Services]:
+async def make_services(database: Database, settings: Settings) -> Services:
+    stores = make_stores(database)
     async with Registry({}, {}) as registry:
-        yield Services(settings, database, registry, Encryptor(ENCRYPTION_SECRET))
-
-
-async def anonymous_status(services: Services, settings: Settings, *, loopback: bool) -> int:
-    """Say how somebody is answered who does not say who they are."""
-    app = await services.build_asgi_app(settings, loopback=loopback)
-    async with AsyncClient(transport=ASGITransport(app=app), base_url="http://localhost") as client:
-        return (await client.get("/api/me")).status_code
-
-
-@pytest.mark.parametrize(
-    ("settings", "loopback", "status"),
-    [
-        (Settings(), True, 200),
-        (Settings(), False, 401),
-        (Settings(auth="local"), True, 200),
-        (Settings(auth="accounts"), True, 401),
-        (Settings(hosts=("moot.example",)), True, 401),
-        (Settings(hosts=("moot.example",), auth="local"), True, 200),
-    ],
-)
-async def test_login_is_required_except_for_local_user(
-    tmp_path: Path, settings: Settings, loopback: bool, status: int
-) -> None:
-    async with (
-        open_migrated_database("sqlite", tmp_path) as database,
-        make_services(database, settings) as house,
-    ):
-        assert await anonymous_status(house, settings, loopback=loopback) == status
-
-
-async def test_build_asgi_app_rejects_public_address_without_accounts(tmp_path: Path) -> None:
-    settings = Settings(auth="local")
-    async with (
-        open_migrated_database("sqlite", tmp_path) as database,
-        make_services(database, settings) as house,
-    ):
-        with pytest.raises(BadSettings, match="allows only a loopback"):
-            await house.build_asgi_app(settings, loopback=False)
-
-
-async def test_build_asgi_app_warns_when_accounts_are_required_but_none_exist(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    settings = Settings(auth="accounts")
-    async with (
-        open_migrated_database("sqlite", tmp_path) as database,
-        make_services(database, settings) as house,
-    ):
-        await house.accounts.ensure_local_account()  # as it was served on this machine before
-        await house.build_asgi_app(settings, loopback=True)
-        assert "moot user add" in caplog.text
-        caplog.clear()
-        await house.accounts.create_account("ada", "correct horse")
-        await house.build_asgi_app(settings, loopback=True)
-        assert caplog.text == ""
-
-
-@pytest.fixture
-def data_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    return tmp_path
-
-
-async def run_discussion(services: Services, persona: str | None, *, default_persona: str | None = None) -> StartedRun:
-    """Let one participant answer in a house that is alive."""
-    caller = await services.accounts.ensure_local_account()
-    (who,) = await services.participant_resolver.resolve_participants(
-        caller.tenant, [ParticipantInput(model="scripted/echo", persona=persona)]
-    )
-    opening = NewDiscussion(
-        message="What is a moot?", participants=(who,), mode="single", rounds=1, persona=default_persona
-    )
-    started = await services.discussion_service.create(caller, opening)
-    told = [frame async for frames in services.event_hub.subscribe(started.run.id, 0) for frame in frames]
-    assert b'"run_ended"' in told[-1]
-    return started
-
-
-async def wait_for_persona_uses(services: Services, persona: str, uses: int) -> None:
-    """Wait until it was counted, which is after the answer."""
-    async with asyncio.timeout(60):
-        while (await services.personas.get_persona("local", persona)).uses < uses:
-            await asyncio.sleep(0.01)
-
-
-@pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
-async def test_open_services_answers_and_counts_persona_uses(kind: DatabaseKind, data_home: Path) -> None:
-    async with (
-        database_url(kind, data_home) as url,
-        open_services(Settings(database_url=url), ENVIRONMENT, ADDRESS) as house,
-    ):
-        persona = (await house.personas.list_personas("local", cursor=None, limit=1)).personas[0].id
-        started = await run_discussion(house, persona)
-        messages = await house.discussions.list_messages(started.discussion.id)
-        assert [message.content for message in messages] == ["What is a moot?"] * 2
-        await wait_for_persona_uses(house, persona, 1)
-        await run_discussion(house, None, default_persona=persona)
-        await wait_for_persona_uses(house, persona, 2)
-        await house.shutdown_services()
-
-
-async def test_open_services_rejects_database_file_in_use(data_home: Path) -> None:
-    settings = Settings(database_url=f"sqlite:///{data_home / 'moot.db'}")
-    async with open_services(settings, ENVIRONMENT, ADDRESS) as house:
-        with pytest.raises(BadSettings, match="Another moot serve uses"):
-            async with open_services(settings, ENVIRONMENT, ADDRESS):
-                pytest.fail("there are two")
-        await house.shutdown_services()
+        return build_services(settings, stores, Engine(settings, stores, registry, {}, lambda: None))
 
 
 async def test_services_reject_unknown_fallback_model(tmp_path: Path) -> None:
     settings = Settings(fallback={"scripted/echo": ("antropic/claude",)})
     async with open_migrated_database("sqlite", tmp_path) as database:
         with pytest.raises(UsageError, match=r"fallback of scripted/echo.*Did you mean anthropic"):
-            async with make_services(database, settings):
-                pytest.fail("it was built")
+            await make_services(database, settings)
 
 
 async def test_services_reject_unknown_task_model(tmp_path: Path) -> None:
     async with open_migrated_database("sqlite", tmp_path) as database:
         with pytest.raises(UsageError, match=r"^clerk in the settings: .*Did you mean anthropic"):
-            async with make_services(database, Settings(clerk="antropic/claude")):
-                pytest.fail("it was built")
-
-
-async def test_shutdown_cancels_pending_title_requests(data_home: Path) -> None:
-    settings = Settings(database_url=f"sqlite:///{data_home / 'moot.db'}", clerk="scripted/silence")
-    async with open_services(settings, ENVIRONMENT, ADDRESS) as house:
-        await run_discussion(house, None)
-        assert len(house.titles._tasks) == 1
-        await house.shutdown_services()
-    assert house.titles._tasks == {}
-
-
-@pytest.mark.usefixtures("data_home")
-@pytest.mark.parametrize(("environment", "warned"), [({}, True), (ENVIRONMENT, False)])
-async def test_open_services_warns_about_missing_secret_on_postgres(
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-    environment: dict[str, str],
-    warned: bool,
-) -> None:
-    async def fail_migration(database: Database) -> None:
-        """Stop before the database is needed: the warning comes first."""
-        assert database.is_postgres
-        raise DatabaseUnavailable("The database is away.")
-
-    monkeypatch.setattr(house_module, "migrate", fail_migration)
-    with pytest.raises(DatabaseUnavailable):
-        async with open_services(Settings(database_url="postgresql://127.0.0.1:1/moot"), environment, ADDRESS):
-            pytest.fail("it was opened")
-    assert ("MOOT_SECRET" in caplog.text) is warned
-
-
-async def test_services_on_postgres_hold_lock_file_and_deregister_worker_on_shutdown(
-    data_home: Path,
-) -> None:
-    async with (
-        database_url("postgres", data_home) as url,
-        open_services(Settings(database_url=url), ENVIRONMENT, ADDRESS) as house,
-    ):
-        (shown,) = worker_lock_folder(data_folder(), url).iterdir()
-        assert shown.name == house.worker_id
-        assert house.worker_lock_files.dead_workers({house.worker_id}) == frozenset(), "a living process holds the file"
-        assert (await house.worker_registry.worker_states())[house.worker_id].successor is None
-        await house.shutdown_services()
-        assert (await house.worker_registry.worker_states())[house.worker_id].successor == house.worker_id
-    assert not shown.exists()
-
-
-def test_no_request_field_has_name_of_route_dependency() -> None:
-    """Litestar takes such a field for the part, and a mistake in it for ours."""
-    fields = {
-        field.encode_name
-        for shape in STRUCTS
-        if shape.cls.__struct_config__.forbid_unknown_fields
-        for field in shape.fields
-    }
-    assert fields.isdisjoint(ROUTE_DEPENDENCIES)
+            await make_services(database, Settings(clerk="antropic/claude"))

@@ -12,7 +12,7 @@ from typing import Any, cast
 import aiohttp
 import pytest
 
-from moot.app.container import Services
+from moot.app.lifecycle import Worker
 from moot.cli import serve
 from moot.types.errors import DatabaseUnavailable
 from tests.support.moot_process import MootCli, usage_error_text
@@ -135,12 +135,12 @@ async def test_second_signal_ends_drain_and_next_server_resumes_run(server: Moot
     assert (await server.run_events(run))[-1]["status"] == "stopped"
 
 
-class FakeServices:
+class FakeWorker:
     """What of a house is asked when its server leaves: no run goes on, and `leave` does what the test says."""
 
-    def __init__(self, shutdown_services: Callable[[], Awaitable[object]]) -> None:
-        self.shutdown_services = shutdown_services
-        self.run_manager = SimpleNamespace(executions={})
+    def __init__(self, shut_down: Callable[[], Awaitable[object]]) -> None:
+        self.shut_down = shut_down
+        self.engine = SimpleNamespace(run_manager=SimpleNamespace(executions={}))
 
 
 async def raise_database_unavailable() -> None:
@@ -160,7 +160,7 @@ async def test_server_exits_with_0_when_database_is_unavailable(
     monkeypatch.setattr(os, "_exit", codes.append)
     monkeypatch.setattr(logging, "shutdown", lambda: codes.append(-1))
     async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):
-        await serve._release_unfinished_runs(cast("Services", FakeServices(leave)))
+        await serve._release_unfinished_runs(cast("Worker", FakeWorker(leave)))
     assert codes == [-1, 0], "what was logged is written first"
     assert [record.getMessage() for record in caplog.records] == [
         "database unavailable; runs are released when the worker lease expires",

@@ -14,7 +14,7 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 from msgspec.structs import replace
 
-from moot.app.container import Services, open_services
+from moot.app.lifecycle import Worker, open_worker
 from moot.cli import discord as command
 from moot.providers.catalog import ProviderConfig
 from moot.providers.scripted import provider
@@ -23,8 +23,8 @@ from moot.settings import DiscordSettings, RateSettings, Settings
 from moot.testing.discord.guild import FakeChannel, Json
 from moot.testing.discord.server import FAKE_BOT_TOKEN, WAIT_TIMEOUT_SECONDS, FakeDiscord, serve_discord
 from moot.tools.config import ServerConfig
-from tests.support.app_fixture import ENCRYPTION_SECRET
 from tests.support.databases import migrated_database_url
+from tests.support.stores import ENCRYPTION_SECRET
 
 T = TypeVar("T")
 SHORT_SECONDS = 0.02
@@ -91,8 +91,9 @@ tool = { name = "notes__write_down", arguments = '{"text": "Square."}' }
 
 
 class BotSession:
-    def __init__(self, services: Services, fake_discord: FakeDiscord, settings: Settings) -> None:
-        self.services = services
+    def __init__(self, worker: Worker, fake_discord: FakeDiscord, settings: Settings) -> None:
+        self.worker = worker
+        self.services = worker.services
         self.fake_discord = fake_discord
         self.settings = settings
         self.general = fake_discord.add_channel("general")
@@ -101,7 +102,7 @@ class BotSession:
 
     async def start_bot(self) -> None:
         """Let the bot try to come to Discord."""
-        await self._bot.enter_async_context(command.run_discord_bot(self.services, self.settings))
+        await self._bot.enter_async_context(command.run_discord_bot(self.worker, self.settings))
 
     async def connect_bot(self) -> None:
         """Let the bot come to Discord."""
@@ -138,7 +139,7 @@ class BotSession:
 
     async def discussion_id(self) -> str:
         """Return what is discussed in the channel, once it is there."""
-        [binding] = await self.services.channels.list_bindings("local")
+        [binding] = await self.worker.stores.channels.list_bindings("local")
         assert binding.discussion is not None
         return binding.discussion
 
@@ -148,9 +149,9 @@ class BotSession:
 
     async def is_fully_delivered(self) -> bool:
         """Tell whether everything was told in the channel."""
-        [binding] = await self.services.channels.list_bindings("local")
+        [binding] = await self.worker.stores.channels.list_bindings("local")
         standings = await self.services.events.discussion_progress("local", await self.discussion_id())
-        told = await self.services.channels.delivery_cursors(binding)
+        told = await self.worker.stores.channels.delivery_cursors(binding)
         return all(standing.last_seq == told[run] for run, standing in standings.items())
 
     def use_reasoning_channel(self, channel: FakeChannel) -> None:
@@ -197,8 +198,8 @@ async def open_bot_session(
             discord=DiscordSettings(**{"token": FAKE_BOT_TOKEN, **options}),
         )
         use_fake_discord(double, monkeypatch)
-        async with open_services(settings, {"MOOT_SECRET": ENCRYPTION_SECRET}, "") as house:
-            here = BotSession(house, double, settings)
+        async with open_worker(settings, {"MOOT_SECRET": ENCRYPTION_SECRET}, "") as worker:
+            here = BotSession(worker, double, settings)
             try:
                 if connected:
                     await here.connect_bot()
@@ -206,7 +207,7 @@ async def open_bot_session(
             finally:
                 await here.stop_bot()
                 await here.stop_all_runs()
-                await house.shutdown_services()
+                await worker.shut_down()
         assert all(mentions_nobody(body) for body in double.guild.request_bodies)
 
 

@@ -48,7 +48,7 @@ async def wait_for_prompts(session: BotSession, count: int = 1) -> list[Json]:
     questions = [one for one in session.general.messages if button_labels(one)]
     ids = [one["id"] for one in questions]
     await session.wait_until(
-        lambda: session.services.channels.find_known_posts(ids), lambda arrived: len(arrived) == count
+        lambda: session.worker.stores.channels.find_known_posts(ids), lambda arrived: len(arrived) == count
     )
     return questions
 
@@ -166,7 +166,7 @@ async def test_follow_up_is_queued_while_tool_call_is_pending(tmp_path: Path, mo
         here.post_message("And quickly, please.")
         here.post_message("And this too.")
         await here.wait_until(
-            lambda: here.services.channels.pending_messages(here.general.id), lambda unsaid: len(unsaid) == 3
+            lambda: here.worker.stores.channels.pending_messages(here.general.id), lambda unsaid: len(unsaid) == 3
         )
         assert button_labels(asked) == list(BUTTON_LABELS.values())
         here.fake_discord.press_button(here.general, "anna", asked, "Allow in this discussion")

@@ -41,7 +41,7 @@ async def test_follow_ups_are_queued_after_max_interrupts(tmp_path: Path, monkey
         here.post_message("Shortly, at last.")
         here.post_message("stop", member="bert")  # who is not the one who asked
         await here.wait_until(
-            lambda: here.services.channels.pending_messages(here.general.id), lambda unsaid: len(unsaid) == 3
+            lambda: here.worker.stores.channels.pending_messages(here.general.id), lambda unsaid: len(unsaid) == 3
         )
         runs = await here.services.discussions.live_runs("local")
         assert len(runs) == 1
@@ -155,12 +155,12 @@ async def test_queued_message_is_submitted_after_restart(tmp_path: Path, monkeyp
         await here.stop_bot()
         asked = here.post_message("Did you hear that?")
         lost = here.post_message("And that?")
-        await here.services.channels.enqueue_message(here.general.id, asked["id"])
-        await here.services.channels.enqueue_message(here.general.id, lost["id"])
+        await here.worker.stores.channels.enqueue_message(here.general.id, asked["id"])
+        await here.worker.stores.channels.enqueue_message(here.general.id, lost["id"])
         here.fake_discord.guild.delete_message(here.general, lost["id"])
         await here.connect_bot()
         await here.wait_for_message("A brief answer.")
-        assert await here.services.channels.pending_messages(here.general.id) == []
+        assert await here.worker.stores.channels.pending_messages(here.general.id) == []
 
 
 @pytest.mark.parametrize(("status", "forgotten"), [(503, False), (404, True)])
@@ -187,7 +187,7 @@ async def test_rate_limited_message_is_rejected_and_not_queued(tmp_path: Path, m
         await here.run_command("new", participants="scripted/brief")
         here.post_message("Again!")
         await here.wait_for_message("These are too many messages at once: try again in 6 s.")
-        assert await here.services.channels.pending_messages(here.general.id) == []
+        assert await here.worker.stores.channels.pending_messages(here.general.id) == []
 
 
 async def test_channel_memory_is_used_in_next_discussion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,7 +61,7 @@ async def test_failed_channel_task_is_restarted(
     monkeypatch.setattr("moot.discord.bot.RESTART_DELAY_SECONDS", 0.05)
     broken = [True]
     async with open_bot_session(tmp_path, monkeypatch) as here:
-        whole = here.services.channels.delivery_progress
+        whole = here.worker.stores.channels.delivery_progress
 
         async def fail_once(id: str, run: str) -> object:
             if broken:
@@ -69,7 +69,7 @@ async def test_failed_channel_task_is_restarted(
                 raise RuntimeError("a mistake of ours")
             return await whole(id, run)
 
-        monkeypatch.setattr(here.services.channels, "delivery_progress", fail_once)
+        monkeypatch.setattr(here.worker.stores.channels, "delivery_progress", fail_once)
         await here.run_command("new", participants="scripted/brief")
         here.post_message("Well?")
         await here.wait_for_message("A brief answer.")

@@ -31,7 +31,7 @@ async def test_deleted_reasoning_channel_does_not_affect_delivery(
             lambda: len([1 for _, text in here.visible_lines() if text == "So be it."]) == 2
         )
         await here.wait_until(here.is_fully_delivered, lambda told: told)
-        [binding] = await here.services.channels.list_bindings("local")
+        [binding] = await here.worker.stores.channels.list_bindings("local")
         assert binding.trouble is None
         assert "reasoning channel closed" in caplog.text
 

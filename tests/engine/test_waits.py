@@ -1,54 +1,74 @@
-import logging
+import asyncio
 
 import pytest
 
-from moot.engine.waits import retry_while_unavailable
-from moot.types.errors import DatabaseUnavailable
+from moot.engine import waits as module
+from moot.engine.waits import wait_at_most
+from moot.streaming.cancellation import StopSignal
 
 
-class UnavailableDatabase:
-    """A database that answers when it was asked often enough."""
-
-    def __init__(self, failures: int) -> None:
-        self.failures_left = failures
-
-    async def query(self) -> str:
-        self.failures_left -= 1
-        if self.failures_left >= 0:
-            raise DatabaseUnavailable("The database is busy.")
-        return "there"
+async def never_returns() -> str:
+    await asyncio.Event().wait()
+    return ""
 
 
-@pytest.fixture(autouse=True)
-def recorded_waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Do not wait, only note for how long."""
-    waited: list[float] = []
+async def test_wait_at_most_returns_result_in_time() -> None:
+    async def soon() -> str:
+        return "done"
 
-    async def sleep(seconds: float) -> None:
-        waited.append(seconds)
-
-    monkeypatch.setattr("asyncio.sleep", sleep)
-    return waited
+    assert await wait_at_most(soon(), 60, StopSignal()) == "done"
 
 
-async def test_retry_while_unavailable_returns_at_once_when_available(recorded_waits: list[float]) -> None:
-    assert await retry_while_unavailable(UnavailableDatabase(0).query) == "there"
-    assert recorded_waits == []
+async def test_wait_at_most_returns_none_after_timeout() -> None:
+    assert await wait_at_most(never_returns(), 0.01, StopSignal()) is None
 
 
-async def test_retry_while_unavailable_backs_off_and_logs_reason(
-    recorded_waits: list[float], caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.WARNING):
-        assert await retry_while_unavailable(UnavailableDatabase(7).query) == "there"
-    assert recorded_waits == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
-    assert {record.__dict__["reason"] for record in caplog.records} == {"The database is busy."}
+async def test_wait_at_most_returns_none_when_stop_is_requested() -> None:
+    stop = StopSignal()
+    asyncio.get_running_loop().call_soon(stop.request_stop)
+    async with asyncio.timeout(60):
+        assert await wait_at_most(never_returns(), 600, stop) is None
+        assert await wait_at_most(never_returns(), 600, stop) is None
 
 
-async def test_retry_while_unavailable_propagates_other_errors(recorded_waits: list[float]) -> None:
-    async def ask() -> None:
-        raise ZeroDivisionError
+async def test_wait_at_most_abandons_work_that_ignores_cancellation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CANCEL_GRACE_SECONDS", 0.01)
+    over = asyncio.Event()
 
-    with pytest.raises(ZeroDivisionError):
-        await retry_while_unavailable(ask)
-    assert recorded_waits == []
+    async def stubborn() -> str:
+        while not over.is_set():
+            try:
+                await over.wait()
+            except asyncio.CancelledError:
+                continue
+        return ""
+
+    assert await wait_at_most(stubborn(), 0.01, StopSignal()) is None
+    over.set()
+
+
+async def test_wait_at_most_propagates_exception() -> None:
+    async def broken() -> str:
+        raise ValueError
+
+    with pytest.raises(ValueError):  # noqa: PT011
+        await wait_at_most(broken(), 60, StopSignal())
+
+
+async def test_wait_at_most_cancels_work_when_caller_is_cancelled() -> None:
+    gone = asyncio.Event()
+
+    async def work() -> str:
+        try:
+            return await never_returns()
+        finally:
+            gone.set()
+
+    waiting = asyncio.create_task(wait_at_most(work(), 600, StopSignal()))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    async with asyncio.timeout(60):
+        await gone.wait()

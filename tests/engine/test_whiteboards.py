@@ -19,6 +19,7 @@ from moot.types.events import Event, RunEnded, TextDelta, TurnKey
 from moot.whiteboard.state import Board, replay_actions
 from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
 from tests.support.runs import WORKER, create_run, lease_run, register_workers
+from tests.support.stores import make_stores
 from tests.support.table_harness import QUESTION
 from tests.support.whiteboard_events import (
     FIRST_TURN,
@@ -36,7 +37,7 @@ class LessonHarness:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.whiteboards = Whiteboards(database)
+        self.whiteboards = Whiteboards(make_stores(database))
         events = EventLog(database)
         self.event_writer = EventWriter(events, EventHub(events), lambda _: None)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from httpx import ASGITransport, AsyncClient, Response
 from litestar import Litestar
@@ -10,12 +11,13 @@ from sqlalchemy import insert
 from moot.providers.catalog import ProviderConfig
 from moot.providers.registry import Registry
 from moot.server.rate_limits import RateLimits
+from moot.settings import RateSettings
 from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
 from moot.store.rate_limits import RateLimiter
 from moot.store.schema.accounts import account, tenant
 from moot.types.accounts import Caller
-from tests.support.app_fixture import build_idle_services
+from tests.support.app_fixture import build_idle_worker
 from tests.support.app_pool import pooled_app_factory
 
 PASSWORD = "correct horse"
@@ -70,20 +72,23 @@ async def create_account_app(
     **configs: ProviderConfig,
 ) -> AsyncIterator[AccountApp]:
     async with Registry(configs or {"lab": KEYED_PROVIDER, "bare": KEYLESS_PROVIDER}, environment or {}) as registry:
-        inside = await build_idle_services(database, registry)
-        inside.rate_limits = RateLimits(
+        worker = await build_idle_worker(database, registry)
+        rate_limits = RateLimits(
             RateLimiter(database),
-            requests_per_minute=requests_per_minute,
-            model_requests_per_minute=model_requests_per_minute,
-            messages_per_minute=message_rate[0],
-            messages_burst=message_rate[1],
-            debates_per_minute=debate_rate[0],
-            debates_burst=debate_rate[1],
+            RateSettings(
+                calls_a_minute=requests_per_minute,
+                starts_a_minute=model_requests_per_minute,
+                messages_a_minute=message_rate[0],
+                messages_burst=message_rate[1],
+                debates_a_minute=debate_rate[0],
+                debates_burst=debate_rate[1],
+            ),
             logins_per_minute=logins_per_minute,
         )
-        caller = await inside.accounts.ensure_local_account() if local else None
+        services = replace(worker.services, rate_limits=rate_limits)
+        caller = await services.accounts.ensure_local_account() if local else None
         with pooled_app_factory() as create:
-            app = create(inside.accounts, inside.rate_limits, caller, inside.route_dependencies(), metrics_token)
+            app = create(services, caller, metrics_token)
             transport = ASGITransport(app=app, raise_app_exceptions=False)  # type: ignore[arg-type]
             async with AsyncClient(transport=transport, base_url=base_url) as client:
                 yield AccountApp(database, app, client)

@@ -8,13 +8,13 @@ from httpx import ASGITransport, AsyncClient
 from litestar import Litestar
 from litestar.routes import HTTPRoute
 
-from moot.app.container import Services
+from moot.app.lifecycle import Worker
 from moot.providers.registry import Registry
 from moot.server.app import MAX_BODY, create_app
 from moot.settings import RateSettings, Settings
 from moot.store.encryption import Encryptor
-from tests.support.app_fixture import ENCRYPTION_SECRET
 from tests.support.databases import open_migrated_database
+from tests.support.stores import ENCRYPTION_SECRET
 
 PUBLIC_PATHS = {
     "/healthz",
@@ -30,8 +30,8 @@ PUBLIC_PATHS = {
 async def app(tmp_path: Path) -> AsyncIterator[Litestar]:
     """The application as it is where accounts are needed."""
     async with open_migrated_database("sqlite", tmp_path) as database, Registry({}, {}) as registry:
-        house = Services(Settings(), database, registry, Encryptor(ENCRYPTION_SECRET))
-        yield create_app(house.accounts, house.rate_limits, None, house.route_dependencies())
+        worker = Worker(Settings(), database, registry, Encryptor(ENCRYPTION_SECRET))
+        yield create_app(worker.services, None)
 
 
 def create_client(app: Litestar) -> AsyncClient:
@@ -90,10 +90,10 @@ async def test_openapi_document_is_public(client: AsyncClient) -> None:
 
 async def test_request_limit_from_settings_applies_to_all_routes(tmp_path: Path) -> None:
     async with open_migrated_database("sqlite", tmp_path) as database, Registry({}, {}) as registry:
-        house = Services(
+        worker = Worker(
             Settings(rates=RateSettings(calls_a_minute=2)), database, registry, Encryptor(ENCRYPTION_SECRET)
         )
-        app = create_app(house.accounts, house.rate_limits, None, house.route_dependencies())
+        app = create_app(worker.services, None)
         async with create_client(app) as client:
             statuses = [(await client.get("/healthz")).status_code for _ in range(3)]
     assert statuses == [200, 200, 429]

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import select, update
 
 from moot.server.rate_limits import RateLimits, client_address
+from moot.settings import RateSettings
 from moot.store.database import Database
 from moot.store.rate_limits import RateLimiter
 from moot.store.schema.discussions import discussion
@@ -118,16 +119,7 @@ async def test_login_attempts_are_limited(database: Database) -> None:
 
 
 def create_strict_limits(database: Database) -> RateLimits:
-    return RateLimits(
-        RateLimiter(database),
-        requests_per_minute=9,
-        model_requests_per_minute=9,
-        messages_per_minute=9,
-        messages_burst=9,
-        debates_per_minute=9,
-        debates_burst=9,
-        logins_per_minute=2,
-    )
+    return RateLimits(RateLimiter(database), RateSettings(), logins_per_minute=2)
 
 
 @ON_BOTH_DATABASES

@@ -10,7 +10,7 @@ from moot.providers.keys import KeyRing
 from moot.providers.registry import ResolvedModel
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import Script, Scripts
-from moot.services.billing import BudgetGuards, BudgetService
+from moot.services.billing import AccountBudgetGuard, BudgetService
 from moot.services.model_tasks import ModelTasks
 from moot.store.billing.budgets import Budgets
 from moot.store.database import Database
@@ -28,6 +28,7 @@ from moot.types.run_plan import RunPlan
 from tests.support.accounts import ANNA, create_discussion, database_with_accounts
 from tests.support.databases import DATABASE_KINDS
 from tests.support.runs import WORKER, create_run, register_workers
+from tests.support.stores import make_stores
 from tests.support.table_harness import MODEL_CALLER
 
 TOKEN_CALLER = Caller(account=ANNA, tenant=ANNA, name="anna", kind="token")
@@ -35,9 +36,8 @@ SAMPLE_CHARGE = Charge(purpose="answer", model="x/y", usage=Usage(input=1), cost
 
 
 async def test_account_budget_guard_records_charge_once_and_enforces_budget(database: Database) -> None:
-    budgets = Budgets(database)
-    purse = BudgetGuards(database, ModelTasks(database, MODEL_CALLER, budgets)).guard_for(TOKEN_CALLER)
-    await budgets.set_limit(ANNA, 0.5)
+    purse = AccountBudgetGuard(ModelTasks(make_stores(database), MODEL_CALLER), TOKEN_CALLER)
+    await Budgets(database).set_limit(ANNA, 0.5)
     async with purse.within_budget():
         await purse.record_charges([SAMPLE_CHARGE])
         await purse.record_charges([SAMPLE_CHARGE])
@@ -69,7 +69,7 @@ async def resolve_scripted_model(tenant: str, model: str) -> Sequence[ResolvedMo
 
 
 def make_budget_service(database: Database, budget: float | None = None) -> BudgetService:
-    return BudgetService(database, Budgets(database, budget), resolve_scripted_model)
+    return BudgetService(make_stores(database, budget), resolve_scripted_model)
 
 
 async def test_forecast_uses_provider_prices(database: Database) -> None:

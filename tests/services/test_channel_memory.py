@@ -13,7 +13,6 @@ from moot.providers.registry import ResolvedModel
 from moot.providers.scripted.scripts import Script
 from moot.services.channel_memory import ChannelMemory
 from moot.services.model_tasks import ModelTasks
-from moot.store.billing.budgets import Budgets
 from moot.store.database import Database
 from moot.store.discord.channels import Channels
 from moot.store.discord.memories import ChannelMemories
@@ -28,6 +27,7 @@ from moot.types.run_plan import RunPlan
 from tests.store.discord.test_channels import GENERAL_BINDING
 from tests.support.accounts import ANNA, create_accounts, create_discussion
 from tests.support.runs import WORKER, create_run, register_workers
+from tests.support.stores import make_stores
 from tests.support.table_harness import MODEL_CALLER, RecordingProvider
 
 PLAN = RunPlan(mode="consensus", participants=make_participants(("scripted/echo", "scripted/echo")))
@@ -41,8 +41,8 @@ class ChannelHarness:
         self.memories = ChannelMemories(database)
         self.provider = RecordingProvider({"clerk": Script(answer="They counted.", price=1.0)})
         self.resolve_error: Exception | None = None
-        errands = ModelTasks(database, MODEL_CALLER, Budgets(database))
-        self.channel_memory = ChannelMemory(database, self._resolve_model, errands)
+        errands = ModelTasks(make_stores(database), MODEL_CALLER)
+        self.channel_memory = ChannelMemory(self.memories, self._resolve_model, errands)
 
     async def _resolve_model(self, _tenant: str, model: str) -> Sequence[ResolvedModel]:
         if self.resolve_error is not None:

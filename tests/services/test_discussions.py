@@ -28,9 +28,9 @@ from moot.services.discussions import (
 from moot.services.model_tasks import ModelTasks
 from moot.services.run_plans import RunPlanner
 from moot.services.titles import TitleGenerator
-from moot.store.billing.budgets import Budgets
 from moot.store.billing.token_rates import TokenRates
 from moot.store.database import Database
+from moot.store.discord.memories import ChannelMemories
 from moot.store.discussions.discussions import Discussions, add_message, lock_discussions
 from moot.store.discussions.files import Files
 from moot.store.library.personas import Personas
@@ -49,6 +49,7 @@ from moot.types.run_plan import RunPlan
 from tests.support.accounts import ANNA, BERT, create_accounts
 from tests.support.databases import ON_BOTH_DATABASES
 from tests.support.runs import WORKER, lease_run, register_workers
+from tests.support.stores import make_stores
 from tests.support.table_harness import MODEL_CALLER, RecordingProvider
 from tests.support.waiting import WAIT_TIMEOUT_SECONDS, collect_notifications, wait_until
 
@@ -82,23 +83,22 @@ class DiscussionHarness:
         self.run_planner = RunPlanner(Personas(database, ()), Projects(database), self.context_limits)
         self.files = Files(database)
         self.provider = RecordingProvider({"clerk": Script(answer="Tables and chairs")})
-        errands = ModelTasks(database, MODEL_CALLER, Budgets(database))
+        errands = ModelTasks(make_stores(database), MODEL_CALLER)
         self.title_generator = TitleGenerator(database, self._resolve_model, errands, RateLimiter(database))
-        self.channel_memory = ChannelMemory(database, self._resolve_model, errands)
+        self.channel_memory = ChannelMemory(ChannelMemories(database), self._resolve_model, errands)
         self.service = self.make_service(self.run_planner, self.started_runs.append)
 
     def make_service(self, run_planner: RunPlanner, start: Callable[[str], None]) -> DiscussionService:
         registry = Registry({"blind": TEXT_ONLY_PROVIDER}, {})
         attaching = Attachments(self.files, registry)
-        treasury = BudgetService(self.database, Budgets(self.database, self.budget), resolve_priced_model)
+        stores = make_stores(self.database, self.budget)
         return DiscussionService(
-            self.database,
+            stores,
             run_planner,
-            WORKER,
             start,
             attaching,
             self.title_generator,
-            treasury,
+            BudgetService(stores, resolve_priced_model),
             self.channel_memory,
             self.task_model,
         )

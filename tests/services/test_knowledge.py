@@ -15,7 +15,6 @@ from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script, Scripts
 from moot.services.knowledge import KnowledgeService
 from moot.services.model_tasks import ModelTasks
-from moot.store.billing.budgets import Budgets
 from moot.store.billing.usage import UsageReports
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
@@ -30,6 +29,7 @@ from moot.types.projects import Project, ProjectDraft
 from moot.types.requests import ModelRequest
 from tests.support.accounts import ANNA, BERT, create_discussion, database_with_accounts
 from tests.support.databases import SLOW_ON_POSTGRES
+from tests.support.stores import make_stores
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
 OTHER_CALLER = Caller(account=BERT, tenant=BERT, name="Bert", kind="session")
@@ -111,11 +111,8 @@ def knowledge(database: Database, models: RecordingProvider) -> KnowledgeService
             raise MissingKey("No key for scripted.")
         return [ResolvedModel(model, models, model.removeprefix("scripted/"), KeyRing(()))]
 
-    return KnowledgeService(
-        database,
-        resolve_model,
-        ModelTasks(database, ModelCaller(backoff_seconds=0.001), Budgets(database, 1.0)),
-    )
+    stores = make_stores(database, 1.0)
+    return KnowledgeService(stores, resolve_model, ModelTasks(stores, ModelCaller(backoff_seconds=0.001)))
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from moot.providers.registry import ResolvedModel
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import Script, Scripts
 from moot.services.model_tasks import ModelTasks
-from moot.store.billing.budgets import Budgets
 from moot.store.billing.usage import UsageReports
 from moot.store.database import Database
 from moot.streaming.cancellation import StopSignal
@@ -26,6 +25,7 @@ from moot.types.events import Event, TextDelta, TurnEnded
 from moot.types.requests import ModelRequest, user_message
 from tests.support.accounts import ANNA, database_with_accounts
 from tests.support.databases import SLOW_ON_POSTGRES
+from tests.support.stores import make_stores
 
 PAYER = Payer(tenant=ANNA, account=ANNA, discussion="dis_1")
 REQUEST = ModelRequest(model="", messages=(user_message("How many legs has a table?"),))
@@ -61,7 +61,7 @@ class ModelTaskHarness:
     def __init__(self, database: Database, model: CountingModel, budget: float | None = None) -> None:
         self._usage_reports = UsageReports(database)
         self._model = model
-        self.model_tasks = ModelTasks(database, ModelCaller(backoff_seconds=0.001), Budgets(database, budget))
+        self.model_tasks = ModelTasks(make_stores(database, budget), ModelCaller(backoff_seconds=0.001))
 
     async def run_structured_task(self) -> StructuredResult[LegCount]:
         chain = [ResolvedModel("scripted/m", self._model, "m", KeyRing(()))]

@@ -15,13 +15,10 @@ from moot.providers.scripted.scripts import Script, Scripts
 from moot.services.billing import BudgetService
 from moot.services.discussions import DiscussionService
 from moot.services.retries import RetryService
-from moot.store.billing.budgets import Budgets
 from moot.store.billing.token_rates import TokenRates
 from moot.store.database import Database
-from moot.store.discussions.files import Files
 from moot.store.runs.event_insert import EventLogEntry, RunEnding, RunRecords
 from moot.store.runs.event_log import EventLog
-from moot.store.runs.retries import Retries
 from moot.store.runs.runs import Runs
 from moot.store.schema.runs import run
 from moot.types.accounts import Caller
@@ -31,6 +28,7 @@ from moot.types.model_info import ModelLimits, TokenCount
 from tests.support.accounts import ANNA, create_accounts, create_discussion
 from tests.support.databases import ON_BOTH_DATABASES
 from tests.support.runs import OTHER_WORKER, WORKER, create_run, lease_run, make_answer, register_workers
+from tests.support.stores import make_stores
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name=ANNA, kind="local")
 PRICED_PROVIDER = ScriptedProvider(
@@ -53,15 +51,13 @@ class RetryHarness:
         self.is_free = False
         self.discussion_service = DrainOnlyService()
         self.started_runs: list[tuple[str, int]] = []
-        treasury = BudgetService(database, Budgets(database, budget), self._resolve_model)
-        retries = Retries(database, OTHER_WORKER)
-        attaching = Attachments(Files(database), Registry({}, {}))
-        measuring = ContextLimits(TokenRates(database), Registry({}, {}), {})
+        stores = make_stores(database, budget, OTHER_WORKER)
+        attaching = Attachments(stores.files, Registry({}, {}))
+        measuring = ContextLimits(stores.token_rates, Registry({}, {}), {})
         self.retry_service = RetryService(
-            database,
+            stores,
             self.discussion_service,
-            retries,
-            treasury,
+            BudgetService(stores, self._resolve_model),
             attaching,
             measuring,
             lambda *run: self.started_runs.append(run),

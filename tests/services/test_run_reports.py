@@ -21,6 +21,7 @@ from tests.support.debates import (
     prepare_leased_debate,
 )
 from tests.support.runs import create_run, lease_run
+from tests.support.stores import make_stores
 
 
 def make_summary_event(overview: str, seq: int) -> SummaryMade:
@@ -35,7 +36,7 @@ def encode_by_cache_key(*results: AnalysisResult) -> dict[str, str]:
 
 async def test_report_of_new_debate_has_initial_lanes(database: Database) -> None:
     run, _ = await prepare_leased_debate(database)
-    report = await RunReports(database).get_report(ANNA, run.id)
+    report = await RunReports(make_stores(database)).get_report(ANNA, run.id)
     assert (report.id, report.message, report.status, report.revision) == (run.id, run.message, "running", 0)
     assert [(one.participant, one.name, one.status, one.model) for one in report.lanes] == [
         ("alpha", "Alpha", "initial", "scripted/echo"),
@@ -59,13 +60,13 @@ async def test_report_contains_only_notices_of_whole_run(database: Database) -> 
     hers = Notice(kind="fallback", message="Another model is asked.", participant="beta", seq=2)
     told = {f"{NOTICE_KEY_PREFIX}{one.seq}": msgspec.json.encode(one).decode() for one in (missing, hers)}
     await RunWriter(database, held).write_records(analysis_results=told)
-    assert (await RunReports(database).get_report(ANNA, run.id)).notices == (missing,)
+    assert (await RunReports(make_stores(database)).get_report(ANNA, run.id)).notices == (missing,)
 
 
 async def test_report_of_other_modes_has_no_lanes(database: Database) -> None:
     await prepare_leased_debate(database)
     run = await create_run(database, await create_discussion(database), question="Why?")
-    assert (await RunReports(database).get_report(ANNA, run.id)).lanes == ()
+    assert (await RunReports(make_stores(database)).get_report(ANNA, run.id)).lanes == ()
 
 
 async def test_lane_anchors_name_first_message_of_each_stage(database: Database) -> None:
@@ -75,7 +76,7 @@ async def test_lane_anchors_name_first_message_of_each_stage(database: Database)
         make_instructions(held, "beta", "debate", "beta"),
     )
     await RunWriter(database, held).write_records([mine, hers, make_instructions(held, "alpha", "synthesis", None)])
-    report = await RunReports(database).get_report(ANNA, run.id)
+    report = await RunReports(make_stores(database)).get_report(ANNA, run.id)
     alpha, beta, gamma = report.lanes
     assert alpha.anchors == {"initial": run.message, "debate": mine.id}
     assert beta.anchors == {"initial": run.message, "debate": hers.id}
@@ -85,7 +86,7 @@ async def test_lane_anchors_name_first_message_of_each_stage(database: Database)
 async def test_lane_report_contains_its_error(database: Database) -> None:
     run, held = await prepare_leased_debate(database)
     await RunWriter(database, held).write_records(lanes=[make_lane("beta", error="Too slow.", late=True)])
-    beta = (await RunReports(database).get_report(ANNA, run.id)).lanes[1]
+    beta = (await RunReports(make_stores(database)).get_report(ANNA, run.id)).lanes[1]
     assert (beta.status, beta.error, beta.late) == ("error", "Too slow.", True)
 
 
@@ -101,7 +102,7 @@ async def test_report_uses_newest_analysis_results(database: Database) -> None:
         Agreed(basis="a", agree=False, reason="No.", seq=5),
     ]
     await RunWriter(database, held).write_records(analysis_results=encode_by_cache_key(*found))
-    report = await RunReports(database).get_report(ANNA, run.id)
+    report = await RunReports(make_stores(database)).get_report(ANNA, run.id)
     assert report.summary is not None
     assert report.summary.overview == "newer"
     assert (report.claims, report.flips, report.ranking) == (claims, (), ranked)
@@ -118,7 +119,7 @@ async def test_report_sums_cost_and_counts_unpriced_calls(database: Database) ->
     await RunWriter(database, await lease_run(database, other.id)).write_records(
         charges=[replace(paid, id="charge_other")]
     )
-    report = await RunReports(database).get_report(ANNA, run.id)
+    report = await RunReports(make_stores(database)).get_report(ANNA, run.id)
     assert (report.usage, report.cost, report.unpriced) == (Usage(7, 9), 0.5, 1)
 
 
@@ -135,7 +136,7 @@ async def test_lane_thread_contains_question_instructions_and_own_answers(databa
             replace(make_turn(held, "alpha", "synthesis"), thread=None),
         ]
     )
-    thread = await RunReports(database).lane_thread(ANNA, run.id, "alpha")
+    thread = await RunReports(make_stores(database)).lane_thread(ANNA, run.id, "alpha")
     assert thread.lane.participant == "alpha"
     assert [(m.role, m.content) for m in thread.messages] == [
         ("user", "Why?"),
@@ -158,10 +159,10 @@ async def test_reports_of_two_debates_in_one_discussion_are_separate(database: D
         analysis_results=encode_by_cache_key(make_summary_event("one", 1)),
     )
     await RunWriter(database, other).write_records([make_turn(other, "alpha")], [make_lane("alpha", "debate")])
-    first, second = [await RunReports(database).get_report(ANNA, id) for id in (run.id, again.id)]
+    first, second = [await RunReports(make_stores(database)).get_report(ANNA, id) for id in (run.id, again.id)]
     assert [one.lanes[0].status for one in (first, second)] == ["error", "debate"]
     assert (first.summary is None, second.summary is None) == (False, True)
-    threads = [await RunReports(database).lane_thread(ANNA, id, "alpha") for id in (run.id, again.id)]
+    threads = [await RunReports(make_stores(database)).lane_thread(ANNA, id, "alpha") for id in (run.id, again.id)]
     assert [[m.content for m in one.messages] for one in threads] == [
         ["Why?", "alpha in initial"],
         ["And now?", "alpha in initial"],
@@ -171,7 +172,7 @@ async def test_reports_of_two_debates_in_one_discussion_are_separate(database: D
 
 async def test_report_rejects_other_tenant_and_unknown_lane(database: Database) -> None:
     run, _ = await prepare_leased_debate(database)
-    reports = RunReports(database)
+    reports = RunReports(make_stores(database))
     for tenant, id in ((BERT, run.id), (ANNA, "run_none")):
         with pytest.raises(NotFound, match=id):
             await reports.get_report(tenant, id)

@@ -22,7 +22,6 @@ from moot.services import stateless_request as reading
 from moot.services.model_tasks import ModelTasks
 from moot.services.stateless import INTERNAL_ERROR_MESSAGE, INTERRUPTED_MESSAGE, StatelessService
 from moot.services.stateless_request import Lesson
-from moot.store.billing.budgets import Budgets
 from moot.store.database import Database
 from moot.store.schema import metadata
 from moot.store.schema.billing import charge
@@ -46,6 +45,7 @@ from tests.support.stateless_requests import (
     director_state,
     whiteboard_action,
 )
+from tests.support.stores import make_stores
 from tests.support.table_harness import MODEL_CALLER, RecordingProvider
 
 PAYER = Payer(tenant=ANNA, account=ANNA)
@@ -82,9 +82,7 @@ class StatelessHarness:
     def __init__(self, database: Database, budget: float | None = None, **scripts: Script) -> None:
         self.database = database
         self.provider = ChunkCountingProvider(scripts)
-        self.service = StatelessService(
-            database, MODEL_CALLER, ModelTasks(database, MODEL_CALLER, Budgets(database, budget))
-        )
+        self.service = StatelessService(MODEL_CALLER, ModelTasks(make_stores(database, budget), MODEL_CALLER))
 
     def resolved_models(self, lesson: Lesson) -> Mapping[str, list[ResolvedModel]]:
         names = {lesson.director, *(who.model for who in lesson.plan.participants)}

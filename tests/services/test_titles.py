@@ -13,7 +13,6 @@ from moot.providers.scripted.scripts import Script
 from moot.services import titles as module
 from moot.services.model_tasks import ModelTasks
 from moot.services.titles import MAX_TITLE_CHARS, TitleGenerator, clean_title
-from moot.store.billing.budgets import Budgets
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
 from moot.store.rate_limits import RateLimiter
@@ -24,6 +23,7 @@ from moot.types.chunks import Usage
 from moot.types.discussions import Discussion
 from moot.types.errors import MissingKey
 from tests.support.accounts import ANNA, create_accounts, create_discussion
+from tests.support.stores import make_stores
 from tests.support.table_harness import MODEL_CALLER, RecordingProvider
 from tests.support.waiting import collect_notifications, wait_until
 
@@ -47,7 +47,7 @@ class TitleHarness:
         self.title_generator = self.make_title_generator(None)
 
     def make_title_generator(self, budget: float | None) -> TitleGenerator:
-        errands = ModelTasks(self.database, MODEL_CALLER, Budgets(self.database, budget))
+        errands = ModelTasks(make_stores(self.database, budget), MODEL_CALLER)
         return TitleGenerator(self.database, self._resolve_model, errands, RateLimiter(self.database))
 
     async def _resolve_model(self, _tenant: str, model: str) -> Sequence[ResolvedModel]:

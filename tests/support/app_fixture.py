@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from httpx import ASGITransport, AsyncClient, Response
 
-from moot.app.container import Services
+from moot.app.lifecycle import Worker
 from moot.providers.registry import Registry
 from moot.settings import RateSettings, Settings
 from moot.store.database import Database
@@ -19,15 +19,16 @@ from moot.types.discussions import Message
 from moot.types.events import Event, RunEnded, RunStarted, RunStatus, TextDelta
 from moot.types.primitives import new_id
 from tests.support.app_pool import pooled_app_factory
+from tests.support.stores import ENCRYPTION_SECRET
 
-ENCRYPTION_SECRET = "8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u"
 UNLIMITED_SETTINGS = Settings(rates=RateSettings(messages_a_minute=1_000_000, debates_a_minute=1_000_000))
 NEW_DISCUSSION_BODY = {"message": "What is a moot?", "participants": ["scripted/echo", "scripted/steady"]}
 
 
 class LocalApp:
-    def __init__(self, services: Services, app: Any, client: AsyncClient, started_runs: list[str]) -> None:
-        self.services = services
+    def __init__(self, worker: Worker, app: Any, client: AsyncClient, started_runs: list[str]) -> None:
+        self.worker = worker
+        self.services = worker.services
         self.app = app
         self.client = client
         self.started_runs = started_runs
@@ -45,7 +46,7 @@ class LocalApp:
 
     async def record_answer(self, run: str, *words: str, status: RunStatus | None = "completed") -> None:
         """Let Alpha say something in a run that nobody executes, and end it unless there is no status."""
-        claim = await self.services.runs.acquire_lease(run, self.services.worker_id)
+        claim = await self.services.runs.acquire_lease(run, self.worker.id)
         assert claim is not None
         events: list[Event] = [
             RunStarted(participants=claim.plan.participants),
@@ -81,23 +82,23 @@ def _encode_events(events: Sequence[Event], run: str, first: int) -> list[str]:
     return [msgspec.json.encode(event).decode() for event in numbered]
 
 
-async def build_idle_services(database: Database, registry: Registry, settings: Settings | None = None) -> Services:
+async def build_idle_worker(database: Database, registry: Registry, settings: Settings | None = None) -> Worker:
     """Build all parts of a server, none of which does anything by itself."""
-    house = Services(settings or UNLIMITED_SETTINGS, database, registry, Encryptor(ENCRYPTION_SECRET))
-    house.discussion_service._start = lambda _: None
+    worker = Worker(settings or UNLIMITED_SETTINGS, database, registry, Encryptor(ENCRYPTION_SECRET))
+    worker.services.discussion_service._start = lambda _: None
     if database.is_postgres:
-        await WorkerRegistry(database).register(house.worker_id)
-    return house
+        await WorkerRegistry(database).register(worker.id)
+    return worker
 
 
 @asynccontextmanager
 async def create_local_app(database: Database) -> AsyncIterator[LocalApp]:
     started: list[str] = []
     async with Registry({}, {}) as registry:
-        house = await build_idle_services(database, registry)
-        house.discussion_service._start = started.append
+        worker = await build_idle_worker(database, registry)
+        worker.services.discussion_service._start = started.append
         with pooled_app_factory() as create:
-            app = await house.build_asgi_app(Settings(), loopback=True, create=create)
+            app = await worker.build_asgi_app(loopback=True, create=create)
             transport = ASGITransport(app=app, raise_app_exceptions=False)
             async with AsyncClient(transport=transport, base_url="http://localhost") as client:
-                yield LocalApp(house, app, client, started)
+                yield LocalApp(worker, app, client, started)

@@ -2,22 +2,22 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import fields
 from typing import Any, cast
 
 from litestar import Litestar
 from litestar.di import Provide
 
-from moot.app.container import ROUTE_DEPENDENCIES, Services
+from moot.app.lifecycle import Worker
 from moot.server.app import create_app
 from moot.server.auth import Authentication
-from moot.server.rate_limits import RateLimits
 from moot.server.routes.health import MetricsAccess
-from moot.store.accounts.accounts import Accounts
+from moot.server.services import Services
 from moot.types.accounts import Caller
 
 FREE_APPS: list[Litestar] = []
 
-CreateApp = Callable[[Accounts, RateLimits, Caller | None, Mapping[str, object], str | None], Litestar]
+CreateApp = Callable[[Services, Caller | None, str | None], Litestar]
 
 
 @contextmanager
@@ -28,19 +28,16 @@ def pooled_app_factory() -> Iterator[CreateApp]:
     """
     used: list[Litestar] = []
 
-    def create(
-        accounts: Accounts,
-        limits: RateLimits,
-        local: Caller | None,
-        parts: Mapping[str, object],
-        metrics_token: str | None = None,
-    ) -> Litestar:
-        app = FREE_APPS.pop() if FREE_APPS else create_app(accounts, limits, local, dict.fromkeys(parts))
+    def create(services: Services, local: Caller | None, metrics_token: str | None = None) -> Litestar:
+        if not FREE_APPS:
+            build_free_app()
+        app = FREE_APPS.pop()
         used.append(app)
+        parts = {field.name: getattr(services, field.name) for field in fields(services)}
         _set_dependencies(
             app,
-            Authentication(accounts, limits, local),
-            {"limits": limits, "mcp": parts["mcp"]},
+            Authentication(services.accounts, services.rate_limits, local),
+            {"limits": services.rate_limits, "mcp": services.mcp},
             {**parts, "metrics_access": MetricsAccess(metrics_token, is_local=local is not None)},
         )
         return app
@@ -53,14 +50,14 @@ def pooled_app_factory() -> Iterator[CreateApp]:
 
 def build_free_app() -> None:
     """Build an application before anything needs it, for a process that is forked from this one."""
-    nothing: Any = None
-    FREE_APPS.append(create_app(nothing, nothing, None, dict.fromkeys(ROUTE_DEPENDENCIES)))
+    nothing: Any = dict.fromkeys(field.name for field in fields(Services))
+    FREE_APPS.append(create_app(Services(**nothing), None))
 
 
 def use_prebuilt_app() -> None:
     """Let the server of this process have the application that was built ahead."""
-    assert Services.build_asgi_app.__kwdefaults__ is not None
-    Services.build_asgi_app.__kwdefaults__["create"] = ExitStack().enter_context(pooled_app_factory())
+    assert Worker.build_asgi_app.__kwdefaults__ is not None
+    Worker.build_asgi_app.__kwdefaults__["create"] = ExitStack().enter_context(pooled_app_factory())
 
 
 def _set_dependencies(

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from moot.app.container import Services
 from moot.providers.provider import ChunkStream
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script, Scripts, last_user_text
+from moot.server.services import Services
 from moot.services.discussions import NewDiscussion
 from moot.services.participants import ParticipantInput
 from moot.settings import Settings
@@ -95,7 +95,7 @@ class EvaluationApp:
             **options,
         )
         started = await house.discussion_service.create(CALLER, asked)
-        claim = await house.runs.acquire_lease(started.run.id, house.worker_id)
+        claim = await house.runs.acquire_lease(started.run.id, self.api.worker.id)
         assert claim is not None
         assert started.message is not None
         said = Message(

@@ -37,7 +37,7 @@ PRELOADED_MODULES = [  # also what Moot would load late, when it is used
     "moot.cli.chat.session",
     "moot.cli.discord",
     "moot.cli.doctor",
-    "moot.app.container",
+    "moot.app.lifecycle",
     "moot.cli.testing",
     "moot.cli.testing_discord",
     "moot.cli.mcp",

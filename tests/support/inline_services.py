@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moot.app.container import Services
+from moot.app.lifecycle import Worker
 from moot.engine.runs.ephemeral import run_step_directly
 from moot.engine.runs.execution import RunDeps, RunExecution
 from moot.engine.runs.references import ReferenceResolver
@@ -25,7 +25,7 @@ from moot.types.events import RunStatus
 from moot.types.participants import make_participants
 from moot.types.requests import ModelRequest
 from tests.support.accounts import ANNA
-from tests.support.app_fixture import build_idle_services
+from tests.support.app_fixture import build_idle_worker
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
 FAILING_SCRIPT = Script(fault="unauthorized")
@@ -51,18 +51,17 @@ class CountingProvider(ScriptedProvider):
 
 
 class InlineServices:
-    def __init__(self, services: Services, provider: CountingProvider) -> None:
-        self.services = services
+    def __init__(self, worker: Worker, provider: CountingProvider) -> None:
+        self.worker = worker
+        self.services = worker.services
         self.provider = provider
-        chains, budgets = services.model_resolver.resolve_with_fallbacks, services.budgets
-        recapping = ReferenceResolver(services.database, chains, FAST_MODEL_CALLER, budgets)
+        chains = self.services.model_resolver.resolve_with_fallbacks
         self.run_deps = RunDeps(
-            database=services.database,
-            worker=services.worker_id,
-            event_writer=services.event_writer,
+            stores=worker.stores,
+            event_writer=worker.engine.event_writer,
             model_caller=FAST_MODEL_CALLER,
             resolve_model=chains,
-            reference_resolver=recapping,
+            reference_resolver=ReferenceResolver(worker.stores, chains, FAST_MODEL_CALLER),
         )
 
     async def create_discussion(
@@ -110,10 +109,10 @@ async def open_inline_services(database: Database) -> AsyncIterator[InlineServic
     async with Registry({}, {"OLLAMA_BASE_URL": "http://127.0.0.1:9/v1"}) as registry:
         provider = CountingProvider()
         registry._providers["scripted"] = provider
-        house = await build_idle_services(database, registry, None)
-        house.discussion_service._start = lambda _: None  # it is played here
-        writing = asyncio.create_task(house.event_writer.write_forever())
-        yield InlineServices(house, provider)
+        worker = await build_idle_worker(database, registry)
+        worker.services.discussion_service._start = lambda _: None  # it is played here
+        writing = asyncio.create_task(worker.engine.event_writer.write_forever())
+        yield InlineServices(worker, provider)
         writing.cancel()
         with suppress(asyncio.CancelledError):
             await writing

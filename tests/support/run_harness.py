@@ -13,7 +13,6 @@ from moot.engine.runs.references import ReferenceResolver
 from moot.providers.keys import KeyRing
 from moot.providers.registry import ResolvedModel
 from moot.providers.scripted.scripts import Script
-from moot.store.billing.budgets import Budgets
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
 from moot.store.runs.event_log import EventLog
@@ -22,6 +21,7 @@ from moot.types.discussions import Message, Run
 from moot.types.events import Event, RunEnded, RunStarted, RunStatus, TextDelta, TurnStarted
 from tests.support.accounts import ANNA, create_discussion
 from tests.support.runs import WORKER, create_run, lease_run
+from tests.support.stores import make_stores
 from tests.support.table_harness import MODEL_CALLER, RecordingProvider
 from tests.support.waiting import WAIT_TIMEOUT_SECONDS, wait_until
 
@@ -36,16 +36,15 @@ class RunHarness:
         self.provider = RecordingProvider({"forever": ENDLESS_SCRIPT})
         self.ended_runs: list[tuple[RunLease, Sequence[Message]]] = []
         self.pending_errors: list[Exception] = []  # comes before the next answers
-        events = EventLog(database)
+        self.stores = make_stores(database)
+        events = self.stores.events
         self.event_writer = EventWriter(events, EventHub(events), lambda _: None)
-        recapping = ReferenceResolver(database, self._resolve_model, MODEL_CALLER, Budgets(database))
         run_deps = RunDeps(
-            database=database,
-            worker=WORKER,
+            stores=self.stores,
             event_writer=self.event_writer,
             model_caller=MODEL_CALLER,
             resolve_model=self._resolve_model,
-            reference_resolver=recapping,
+            reference_resolver=ReferenceResolver(self.stores, self._resolve_model, MODEL_CALLER),
         )
         self.run_manager = RunManager(run_deps, self._record_end)
 

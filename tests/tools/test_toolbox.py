@@ -19,6 +19,7 @@ from moot.tools.fake import FakeTool, FakeToolbox
 from moot.tools.toolbox import Toolbox, find_argument_problem
 from moot.types.tools import ToolInfo
 from tests.support.accounts import ANNA, create_discussion, database_with_accounts
+from tests.support.stores import make_stores
 from tests.support.tool_servers import http_toolbox, serve_http_tools, stdio_toolbox
 
 TOOLBOX_KINDS = ("fake", "own", "command", "address")
@@ -54,7 +55,7 @@ async def case(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
                 database = await stack.enter_async_context(database_with_accounts("sqlite", tmp_path))
                 here = await create_discussion(database)
                 search = InsightSearch(Insights(database), InsightVectors(database))
-                own = BuiltinTools(ANNA, here.id, Discussions(database), search, Whiteboards(database))
+                own = BuiltinTools(ANNA, here.id, Discussions(database), search, Whiteboards(make_stores(database)))
                 found = ToolboxCase(own, "search_knowledge", {"words": "moot"}, "Nothing was found.")
             case "command":
                 found.toolbox = stdio_toolbox()

@@ -124,7 +124,7 @@ async def app(database: Database) -> AsyncIterator[LocalApp]:
 async def export_json(app: LocalApp, id: str) -> TranscriptDocument:
     caller = await app.services.accounts.ensure_local_account()
     discussion = await app.services.discussions.get_discussion(caller.tenant, id)
-    pieces = TranscriptExporter(app.services.database).export_chunks(caller.tenant, discussion, JsonFormat())
+    pieces = TranscriptExporter(app.worker.stores).export_chunks(caller.tenant, discussion, JsonFormat())
     return msgspec.json.decode(b"".join([piece async for piece in pieces]), type=TranscriptDocument)
 
 
@@ -176,9 +176,7 @@ async def test_report_follows_last_message_of_run(app: LocalApp, monkeypatch: py
     id = await create_long_discussion(app, 2)
     caller = await app.services.accounts.ensure_local_account()
     discussion = await app.services.discussions.get_discussion(caller.tenant, id)
-    async for _ in TranscriptExporter(app.services.database).export_chunks(
-        caller.tenant, discussion, RecordingFormat()
-    ):
+    async for _ in TranscriptExporter(app.worker.stores).export_chunks(caller.tenant, discussion, RecordingFormat()):
         pass
     assert seen == ["What is a moot?", "So. 0", "completed", "And 1?", "So. 1", "completed"]
 
@@ -221,7 +219,7 @@ class RevisedDebate:
         return run
 
     async def _acquire_lease(self, run: str) -> RunLease:
-        held = await self.app.services.runs.acquire_lease(run, self.app.services.worker_id)
+        held = await self.app.services.runs.acquire_lease(run, self.app.worker.id)
         assert held is not None
         return held
 
@@ -231,7 +229,7 @@ async def revised_debate(app: LocalApp, monkeypatch: pytest.MonkeyPatch) -> Revi
     monkeypatch.setattr(export, "MESSAGES_PER_PAGE", 8)
     opened = await app.create_discussion(mode="debate")
     id, run = opened["discussion"]["id"], opened["run"]["id"]
-    held = await app.services.runs.acquire_lease(run, app.services.worker_id)
+    held = await app.services.runs.acquire_lease(run, app.worker.id)
     assert held is not None
     pen = RunWriter(app.services.database, held)
     alpha = make_turn(held, "alpha", view="blind", upto=opened["message"]["number"])
@@ -288,7 +286,7 @@ async def test_export_ignores_changes_made_during_export(
             seen.extend(turn.current for turn in turns)
             return super().render_turns(turns, files)
 
-    telling_it = TranscriptExporter(revised_debate.app.services.database).export_chunks(
+    telling_it = TranscriptExporter(revised_debate.app.worker.stores).export_chunks(
         caller.tenant, discussion, RecordingFormat()
     )
     while not seen:
@@ -305,7 +303,7 @@ async def test_whiteboard_is_read_only_for_directed_mode(app: LocalApp, mode: st
     caller = await app.services.accounts.ensure_local_account()
     opened = await app.create_discussion(mode=mode)
     discussion = await app.services.discussions.get_discussion(caller.tenant, opened["discussion"]["id"])
-    transcripts = TranscriptExporter(app.services.database)
+    transcripts = TranscriptExporter(app.worker.stores)
     looked: list[str] = []
 
     class RecordingWhiteboards(Whiteboards):
@@ -315,7 +313,7 @@ async def test_whiteboard_is_read_only_for_directed_mode(app: LocalApp, mode: st
             looked.append(discussion)
             return await super().whiteboard_at(tenant, discussion, run, seq)
 
-    transcripts._boards = RecordingWhiteboards(app.services.database)
+    transcripts._boards = RecordingWhiteboards(app.worker.stores)
     told = [piece async for piece in transcripts.export_chunks(caller.tenant, discussion, JsonFormat())]
     assert looked == [discussion.id] * looks
     assert msgspec.json.decode(b"".join(told), type=TranscriptDocument).board == Board()
@@ -333,7 +331,7 @@ async def test_closed_export_does_not_affect_next_export(app: LocalApp) -> None:
     id = await create_long_discussion(app, 2)
     caller = await app.services.accounts.ensure_local_account()
     discussion = await app.services.discussions.get_discussion(caller.tenant, id)
-    transcripts = TranscriptExporter(app.services.database)
+    transcripts = TranscriptExporter(app.worker.stores)
     leaving = transcripts.export_chunks(caller.tenant, discussion, HtmlFormat())
     await anext(leaving)
     await leaving.aclose()

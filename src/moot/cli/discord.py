@@ -13,7 +13,7 @@ from moot.types.accounts import Caller
 from moot.types.errors import BadSettings, FeatureUnavailable
 
 if TYPE_CHECKING:
-    from moot.app.container import Services
+    from moot.app.lifecycle import Worker
     from moot.discord.dependencies import DiscordDeps
     from moot.settings import Settings
 
@@ -41,38 +41,40 @@ def check_discord_installed() -> None:
 
 
 @asynccontextmanager
-async def run_discord_bot(services: "Services", app_settings: "Settings") -> AsyncIterator[None]:
+async def run_discord_bot(worker: "Worker", app_settings: "Settings") -> AsyncIterator[None]:
     """Run the bot until the block ends, on behalf of the account in the settings."""
     from moot.discord.connection import connect_discord
 
-    async with connect_discord(await build_discord_deps(services, app_settings), app_settings.discord.token or ""):
+    async with connect_discord(await build_discord_deps(worker, app_settings), app_settings.discord.token or ""):
         yield
 
 
-async def build_discord_deps(services: "Services", app_settings: "Settings") -> "DiscordDeps":
+async def build_discord_deps(worker: "Worker", app_settings: "Settings") -> "DiscordDeps":
     from moot.discord.dependencies import DiscordDeps
+
+    stores, services = worker.stores, worker.services
 
     async def check_rate_limit(account: str, mode: str) -> None:
         await services.rate_limits.count_message(account)
         await services.rate_limits.count_run_start(account, mode)
 
     return DiscordDeps(
-        caller=await _resolve_caller(services, app_settings.discord.user),
-        database=services.database,
+        caller=await _resolve_caller(worker, app_settings.discord.user),
+        database=stores.database,
         discussion_service=services.discussion_service,
         check_rate_limit=check_rate_limit,
-        channels=services.channels,
-        discussions=services.discussions,
-        runs=services.runs,
-        events=services.events,
+        channels=stores.channels,
+        discussions=stores.discussions,
+        runs=stores.runs,
+        events=stores.events,
         event_hub=services.event_hub,
         discussion_changes=services.discussion_changes,
-        files=services.file_store,
-        personas=services.personas,
+        files=stores.files,
+        personas=stores.personas,
         participant_resolver=services.participant_resolver,
         whiteboards=services.whiteboards,
         image_renderer=services.image_renderer,
-        approvals=services.approvals,
+        approvals=stores.approvals,
         delivery_style=app_settings.discord.degree,
         block_impersonation=app_settings.discord.guard,
         reasoning_channel=app_settings.discord.thoughts,
@@ -80,10 +82,10 @@ async def build_discord_deps(services: "Services", app_settings: "Settings") -> 
     )
 
 
-async def _resolve_caller(services: "Services", name: str | None) -> Caller:
+async def _resolve_caller(worker: "Worker", name: str | None) -> Caller:
     if name is None:
-        return await services.accounts.ensure_local_account()
-    for one in await services.accounts.list_accounts():
+        return await worker.stores.accounts.ensure_local_account()
+    for one in await worker.stores.accounts.list_accounts():
         if one.name == name:
             return Caller(account=one.id, tenant=one.tenant, name=one.name, kind="local")
     raise BadSettings(f"[discord] user: there is no account {name!r}. Create it with `moot user add {name}`.")

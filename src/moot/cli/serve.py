@@ -28,7 +28,7 @@ from moot.types.errors import DatabaseUnavailable, UsageError
 from moot.types.primitives import is_loopback
 
 if TYPE_CHECKING:
-    from moot.app.container import Services
+    from moot.app.lifecycle import Worker
 
 DRAIN_SECONDS = 10.0
 # Longer than the idle timeout of proxies and clients. If the server closed first, a request could be lost.
@@ -48,7 +48,7 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
     open_browser: bool = False
 
 
-BackgroundService = Callable[["Services", settings.Settings], AbstractAsyncContextManager[None]]
+BackgroundService = Callable[["Worker", settings.Settings], AbstractAsyncContextManager[None]]
 
 
 def no_background_service(*_: object) -> AbstractAsyncContextManager[None]:
@@ -134,14 +134,14 @@ async def start_server(
     )
     server_task = asyncio.create_task(server.serve(sockets=[listener]))
     try:
-        container = await asyncio.to_thread(import_module, "moot.app.container")
-        async with container.open_services(app_settings, os.environ, _page_url(listener)) as services:
-            startup_app.attach_app(await services.build_asgi_app(app_settings, loopback=loopback))
-            async with background_service(services, app_settings):
+        lifecycle = await asyncio.to_thread(import_module, "moot.app.lifecycle")
+        async with lifecycle.open_worker(app_settings, os.environ, _page_url(listener)) as worker:
+            startup_app.attach_app(await worker.build_asgi_app(loopback=loopback))
+            async with background_service(worker, app_settings):
                 yield RunningServer(server, server_task, _page_url(listener))
-                await _drain_runs(services, server)
-            await _close_connections(services, server, server_task)
-            await _release_unfinished_runs(services)
+                await _drain_runs(worker, server)
+            await _close_connections(worker, server, server_task)
+            await _release_unfinished_runs(worker)
     finally:
         startup_app.reject_requests()
         server.should_exit = True
@@ -180,41 +180,42 @@ async def _wait_for_shutdown(running_server: RunningServer) -> None:
     requested.cancel()
 
 
-async def _drain_runs(services: "Services", server: GracefulServer) -> None:
+async def _drain_runs(worker: "Worker", server: GracefulServer) -> None:
     """Reject new runs and wait up to `DRAIN_SECONDS` for active ones. Event streams stay open.
 
     Stateless turns are interrupted, because the client can retry them on another server.
     """
-    services.discussion_service.drain()
-    await services.stateless.close()
-    if services.run_manager.executions:
+    executions = worker.engine.run_manager.executions
+    worker.services.discussion_service.drain()
+    await worker.services.stateless.close()
+    if executions:
         sys.stderr.write(f"moot: waiting up to {DRAIN_SECONDS:.0f} s for runs to end. Ctrl-C again stops at once.\n")
     deadline = asyncio.get_running_loop().time() + DRAIN_SECONDS
     while (  # noqa: ASYNC110 - three conditions end the loop
-        services.run_manager.executions and not server.should_exit and asyncio.get_running_loop().time() < deadline
+        executions and not server.should_exit and asyncio.get_running_loop().time() < deadline
     ):
         await asyncio.sleep(POLL_SECONDS)
 
 
-async def _close_connections(services: "Services", server: GracefulServer, server_task: asyncio.Task[None]) -> None:
+async def _close_connections(worker: "Worker", server: GracefulServer, server_task: asyncio.Task[None]) -> None:
     """Stop the server. Closes event streams in a loop, because clients may reconnect before it has stopped."""
     server.should_exit = True
     while not server_task.done():
-        services.sse_connections.close_all()
-        services.mcp.abort_all()
+        worker.services.sse_connections.close_all()
+        worker.services.mcp.abort_all()
         await asyncio.wait({server_task}, timeout=POLL_SECONDS)
     await server_task
 
 
-async def _release_unfinished_runs(services: "Services") -> None:
+async def _release_unfinished_runs(worker: "Worker") -> None:
     """Release unfinished runs to other workers, then exit without cleanup.
 
     Cleanup would cancel the executions, and their runs could be recorded as failed.
     """
-    unfinished = len(services.run_manager.executions)
+    unfinished = len(worker.engine.run_manager.executions)
     try:
         async with asyncio.timeout(SHUTDOWN_SECONDS):
-            await services.shutdown_services()
+            await worker.shut_down()
     except (DatabaseUnavailable, TimeoutError):
         log.warning("database unavailable; runs are released when the worker lease expires")
         unfinished = unfinished or 1

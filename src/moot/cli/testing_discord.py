@@ -38,16 +38,16 @@ def run_discord_demo() -> int:
 
 
 async def _run_demo() -> int:
-    from moot.app.container import open_services
+    from moot.app.lifecycle import open_worker
 
     with TemporaryDirectory() as folder:
         chosen = _demo_settings(Path(folder))
         async with serve_discord(FakeDiscord()) as fake_discord:
             _use_fake_discord(fake_discord)
-            async with open_services(chosen, {"MOOT_SECRET": secrets.token_hex(16)}, fake_discord.url) as services:
-                async with bot.run_discord_bot(services, chosen):
+            async with open_worker(chosen, {"MOOT_SECRET": secrets.token_hex(16)}, fake_discord.url) as worker:
+                async with bot.run_discord_bot(worker, chosen):
                     transcript = await _play_conversation(fake_discord)
-                await services.shutdown_services()
+                await worker.shut_down()
     sys.stdout.write(transcript)
     return 0
 

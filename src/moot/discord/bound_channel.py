@@ -27,7 +27,6 @@ from moot.discord.incoming import (
 )
 from moot.discord.run_delivery import RunDelivery, format_reply_notice
 from moot.discord.sender import ChannelClosed, ChannelSender
-from moot.engine.waits import retry_while_unavailable
 from moot.services.discussions import NewDiscussion, NewMessage, StartedRun
 from moot.types.discord import ChannelBinding
 from moot.types.discussions import Discussion, Run
@@ -174,7 +173,7 @@ class BoundChannel:
 
     async def _restore_queue(self) -> None:
         """Queue the messages that a previous process stored but did not send to the discussion."""
-        for id in await retry_while_unavailable(lambda: self._deps.channels.pending_messages(self.binding.id)):
+        for id in await self._deps.channels.pending_messages(self.binding.id):
             try:
                 if id not in {str(queued.message.id) for queued in self._queue}:
                     self._queue.append(IncomingMessage(await self._channel.fetch_message(int(id))))

@@ -1,11 +1,10 @@
 """Rate limit for model calls per minute, shared by all accounts and all workers."""
 
 import asyncio
-from functools import partial
 
-from moot.engine.waits import retry_while_unavailable
 from moot.store.database import Database
 from moot.store.rate_limits import MemoryRateLimiter, RateLimiter
+from moot.store.retry import retry_while_unavailable
 
 LIMIT_NAME = "model_calls"
 
@@ -18,7 +17,7 @@ class CallLimiter:
 
     def __init__(self, database: Database, rates: RateLimiter, calls_per_minute: int) -> None:
         self._is_single_worker = not database.is_postgres
-        self._rates = rates
+        self._try_acquire = retry_while_unavailable(rates.try_acquire)
         self._recent_calls = MemoryRateLimiter()
         self._calls_per_minute = calls_per_minute
         self._waiting_calls = 0
@@ -42,9 +41,7 @@ class CallLimiter:
     async def _reserve_for_waiting(self) -> float | None:
         """Reserve a call for every waiting task, or one if the limit does not allow that many."""
         for count in sorted({1, self._waiting_calls}, reverse=True):
-            seconds = await retry_while_unavailable(
-                partial(self._rates.try_acquire, LIMIT_NAME, self._calls_per_minute, count=count)
-            )
+            seconds = await self._try_acquire(LIMIT_NAME, self._calls_per_minute, count=count)
             if seconds is None:
                 self._reserved_calls = count
                 return None

@@ -1,12 +1,10 @@
-"""Bounded waits, and retries while the database is unavailable."""
+"""Bounded waits."""
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from moot.streaming.cancellation import StopSignal
-from moot.types.errors import DatabaseUnavailable
 
 CANCEL_GRACE_SECONDS = 1.0  # for cleanup in a cancelled task
 
@@ -40,22 +38,3 @@ def _consume_exception(task: "asyncio.Task[Any]") -> None:
     """Retrieve the exception so that asyncio does not log "exception was never retrieved"."""
     if not task.cancelled():
         task.exception()
-
-
-FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 0.1, 2.0
-log = logging.getLogger(__name__)
-
-
-async def retry_while_unavailable(operation: Callable[[], Awaitable[T]]) -> T:
-    """Retry with backoff until the database answers.
-
-    The operation must be idempotent: a transaction may have committed before the connection broke.
-    """
-    wait = FIRST_RETRY_SECONDS
-    while True:
-        try:
-            return await operation()
-        except DatabaseUnavailable as error:
-            log.warning("database unavailable; retrying", extra={"reason": str(error), "seconds": wait})
-            await asyncio.sleep(wait)
-            wait = min(2 * wait, MAX_RETRY_SECONDS)

@@ -6,10 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from moot.prompts.lesson import board_entries, replay_messages
-from moot.store.database import Database
-from moot.store.discussions.discussions import Discussions
-from moot.store.runs.event_log import EventLog
-from moot.store.runs.runs import Runs
+from moot.store.stores import Stores
 from moot.types.discussions import LIVE_STATUSES, Message, Run
 from moot.types.errors import NotFound, UsageError
 from moot.types.events import ActionTaken, Event
@@ -18,10 +15,10 @@ from moot.whiteboard.state import Board, replay_actions
 
 
 class Whiteboards:
-    def __init__(self, database: Database) -> None:
-        self._discussions = Discussions(database)
-        self._runs = Runs(database)
-        self._events = EventLog(database)
+    def __init__(self, stores: Stores) -> None:
+        self._discussions = stores.discussions
+        self._runs = stores.runs
+        self._events = stores.events
 
     async def whiteboard_at(
         self, tenant: str, discussion: str, run: str | None = None, seq: int | None = None

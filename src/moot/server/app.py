@@ -1,6 +1,6 @@
 """The Litestar application: routes, dependencies, authentication and error handlers."""
 
-from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from litestar import Litestar
@@ -14,7 +14,7 @@ from moot.server.errors import EXCEPTION_HANDLERS
 from moot.server.mcp.routes import mcp_endpoint
 from moot.server.openai.errors import wrap_error_handler
 from moot.server.openai.routes import CompletionRoutes
-from moot.server.rate_limits import RateLimits, request_rate
+from moot.server.rate_limits import request_rate
 from moot.server.request_body import JsonRequest, reject_nul
 from moot.server.routes import health
 from moot.server.routes.accounts import AccountRoutes
@@ -37,7 +37,7 @@ from moot.server.routes.transcripts import TranscriptRoutes
 from moot.server.routes.usage import BudgetRoutes, UsageRoutes
 from moot.server.routes.versions import VersionRoutes
 from moot.server.routes.whiteboard import WhiteboardRoutes
-from moot.store.accounts.accounts import Accounts
+from moot.server.services import Services
 from moot.types.accounts import Caller
 
 MAX_BODY = 1_000_000
@@ -72,28 +72,20 @@ ROUTES: list[ControllerRouterHandler] = [
 ]
 
 
-def create_app(
-    accounts: Accounts,
-    limits: RateLimits,
-    local_caller: Caller | None,
-    services: Mapping[str, object],
-    metrics_token: str | None = None,
-) -> Litestar:
-    """Inject `services` into handlers by parameter name. With a `local_caller`, requests need no login."""
-    constants = {
-        **services,
-        "metrics_access": MetricsAccess(metrics_token, is_local=local_caller is not None),
-    }
+def create_app(services: Services, local_caller: Caller | None, metrics_token: str | None = None) -> Litestar:
+    """Inject the fields of `services` into handlers by parameter name. With a `local_caller`, requests need no login."""
+    metrics_access = MetricsAccess(metrics_token, is_local=local_caller is not None)
     return Litestar(
         route_handlers=ROUTES,
         dependencies={
             "caller": provide_caller,
-            **{name: _provide_constant(value) for name, value in constants.items()},
+            "metrics_access": _provide_constant(metrics_access),
+            **{field.name: _provide_constant(getattr(services, field.name)) for field in fields(services)},
         },
-        middleware=[Authentication(accounts, limits, local_caller)],
+        middleware=[Authentication(services.accounts, services.rate_limits, local_caller)],
         guards=[request_rate, reject_nul],
         exception_handlers={kind: wrap_error_handler(handler) for kind, handler in EXCEPTION_HANDLERS.items()},
-        state=State({"limits": limits, "mcp": services["mcp"]}),
+        state=State({"limits": services.rate_limits, "mcp": services.mcp}),
         openapi_config=openapi.create_openapi_config(),
         request_class=JsonRequest,
         request_max_body_size=MAX_BODY,

@@ -9,6 +9,7 @@ from typing import Any
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
+from moot.settings import RateSettings
 from moot.store.accounts.credentials import hash_secret
 from moot.store.rate_limits import MemoryRateLimiter, RateLimiter
 from moot.types.accounts import Caller
@@ -29,40 +30,34 @@ class RateLimits:
     def __init__(
         self,
         rates: RateLimiter,
+        settings: RateSettings,
         *,
-        requests_per_minute: int,
-        model_requests_per_minute: int,
-        messages_per_minute: int,
-        messages_burst: int,
-        debates_per_minute: int,
-        debates_burst: int,
         logins_per_minute: int = LOGINS_PER_MINUTE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._rates = rates
+        self._settings = settings
         self._recent = MemoryRateLimiter(clock)
-        self._requests_per_minute = requests_per_minute
-        self._model_requests_per_minute = model_requests_per_minute
-        self._message_rate = (messages_per_minute, messages_burst)
-        self._debate_rate = (debates_per_minute, debates_burst)
         self._logins_per_minute = logins_per_minute
 
     def count_request(self, name: str) -> None:
-        _raise_if_limited(self._recent.try_acquire(name, self._requests_per_minute), "Too many requests")
+        _raise_if_limited(self._recent.try_acquire(name, self._settings.calls_a_minute), "Too many requests")
 
     async def count_model_request(self, account: str) -> None:
-        wait = await self._rates.try_acquire(f"model/{account}", self._model_requests_per_minute)
+        wait = await self._rates.try_acquire(f"model/{account}", self._settings.starts_a_minute)
         _raise_if_limited(wait, "Too many requests to model providers")
 
     async def count_message(self, account: str) -> None:
-        wait = await self._rates.try_acquire(f"message/{account}", *self._message_rate)
+        rates = self._settings
+        wait = await self._rates.try_acquire(f"message/{account}", rates.messages_a_minute, rates.messages_burst)
         _raise_if_limited(wait, "Too many messages")
 
     async def count_run_start(self, account: str, mode: str) -> None:
         """Only debates have this extra limit, because a debate calls every model several times."""
         if not MODES[mode].is_costly:
             return
-        wait = await self._rates.try_acquire(f"debate/{account}", *self._debate_rate)
+        rates = self._settings
+        wait = await self._rates.try_acquire(f"debate/{account}", rates.debates_a_minute, rates.debates_burst)
         _raise_if_limited(wait, "Too many debates")
 
     async def count_login(self, name: str, address: str) -> None:

@@ -9,15 +9,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.engine.cost.forecast import Forecast, forecast_cost
 from moot.engine.model_resolution import ResolveModel
-from moot.engine.waits import retry_while_unavailable
 from moot.prompts.parts import Attachment, AttachmentsByMessage
 from moot.providers.registry import ResolvedModel
 from moot.services.model_tasks import ModelTasks
-from moot.store.billing.budgets import Budgets
-from moot.store.billing.charges import record_charges
-from moot.store.database import Database
-from moot.store.discussions.discussions import Discussions
-from moot.store.discussions.files import Files
+from moot.store.stores import Stores
 from moot.types.accounts import Caller
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Text, Usage
@@ -32,8 +27,7 @@ from moot.types.run_plan import RunPlan
 class AccountBudgetGuard:
     """Budget check and charges of one account, for runs that are not stored."""
 
-    def __init__(self, database: Database, model_tasks: ModelTasks, caller: Caller) -> None:
-        self._database = database
+    def __init__(self, model_tasks: ModelTasks, caller: Caller) -> None:
         self._model_tasks = model_tasks
         self._account = caller.account
         self._payer = Payer(tenant=caller.tenant, account=caller.account)
@@ -42,25 +36,16 @@ class AccountBudgetGuard:
         return self._model_tasks.within_budget(self._account)
 
     async def record_charges(self, charges: Sequence[Charge]) -> None:
-        await retry_while_unavailable(lambda: record_charges(self._database, self._payer, *charges))
-
-
-class BudgetGuards:
-    def __init__(self, database: Database, model_tasks: ModelTasks) -> None:
-        self._database = database
-        self._model_tasks = model_tasks
-
-    def guard_for(self, caller: Caller) -> AccountBudgetGuard:
-        return AccountBudgetGuard(self._database, self._model_tasks, caller)
+        await self._model_tasks.record_charges(self._payer, *charges)
 
 
 class BudgetService:
     """Forecasts the cost of runs, and reserves it for accounts with a budget."""
 
-    def __init__(self, database: Database, budgets: Budgets, resolve_model: ResolveModel) -> None:
-        self._discussions = Discussions(database)
-        self._files = Files(database)
-        self._budgets = budgets
+    def __init__(self, stores: Stores, resolve_model: ResolveModel) -> None:
+        self._discussions = stores.discussions
+        self._files = stores.files
+        self._budgets = stores.budgets
         self._resolve_model = resolve_model
 
     async def forecast_run(

@@ -5,13 +5,12 @@ After a run, the task model summarizes expired messages.
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 
 from msgspec.structs import replace
 
 from moot.engine.model_resolution import ResolveModel
-from moot.engine.waits import retry_while_unavailable
 from moot.prompts.memory import (
     SUMMARY_LIFETIME_SECONDS,
     entries_to_summarize,
@@ -23,8 +22,8 @@ from moot.prompts.memory import (
     valid_summary,
 )
 from moot.services.model_tasks import ModelTasks
-from moot.store.database import Database
 from moot.store.discord.memories import ChannelMemories, ChannelMessage
+from moot.store.retry import retry_while_unavailable
 from moot.store.runs.runs import RunLease
 from moot.types.billing import Payer
 from moot.types.discord import MemoryEntry, MemorySummary
@@ -37,8 +36,8 @@ log = logging.getLogger(__name__)
 class ChannelMemory:
     """Memory of channels. If the task model is missing or fails, old messages are truncated."""
 
-    def __init__(self, database: Database, resolve_model: ResolveModel, model_tasks: ModelTasks) -> None:
-        self._memories = ChannelMemories(database)
+    def __init__(self, memories: ChannelMemories, resolve_model: ResolveModel, model_tasks: ModelTasks) -> None:
+        self._memories = memories
         self._resolve_model = resolve_model
         self._model_tasks = model_tasks
 
@@ -55,8 +54,7 @@ class ChannelMemory:
         if id is None:
             return plan
         now = time.time()
-        channel_messages = await self._memories.channel_messages(tenant, id, now - SUMMARY_LIFETIME_SECONDS)
-        summaries = await self._memories.memory_summaries(id)
+        channel_messages, summaries = await self._load_memory(tenant, id, now)
         messages = [one.message for one in channel_messages]
         memories = {
             who.id: render_memory(memory_entries(messages, who.id), summaries.get(who.id), discussion, now)
@@ -75,10 +73,7 @@ class ChannelMemory:
         if id is None:
             return
         now = time.time()
-        channel_messages = await retry_while_unavailable(
-            lambda: self._memories.channel_messages(lease.tenant, id, now - SUMMARY_LIFETIME_SECONDS)
-        )
-        summaries = await retry_while_unavailable(lambda: self._memories.memory_summaries(id))
+        channel_messages, summaries = await retry_while_unavailable(self._load_memory)(lease.tenant, id, now)
         messages = [one.message for one in channel_messages]
         cache: dict[object, str] = {}  # summaries by request: participants often have the same one
         for who in lease.plan.participants:
@@ -86,6 +81,12 @@ class ChannelMemory:
             expired = entries_to_summarize(memory_entries(messages, who.id), last, now)
             if expired:
                 await self._store_summary(lease, who.id, valid_summary(last, now), expired, cache)
+
+    async def _load_memory(
+        self, tenant: str, channel: str, now: float
+    ) -> tuple[Sequence[ChannelMessage], Mapping[str, MemorySummary]]:
+        messages = await self._memories.channel_messages(tenant, channel, now - SUMMARY_LIFETIME_SECONDS)
+        return messages, await self._memories.memory_summaries(channel)
 
     async def _store_summary(
         self,
@@ -99,9 +100,7 @@ class ChannelMemory:
         if key not in cache:
             cache[key] = await self._write_summary(lease, previous, expired)
         new = make_memory_summary(cache[key], previous, expired, time.time())
-        await retry_while_unavailable(
-            lambda: self._memories.save_memory_summary(lease.plan.channel or "", participant, new)
-        )
+        await self._memories.save_memory_summary(lease.plan.channel or "", participant, new)
 
     async def _write_summary(
         self, lease: RunLease, previous: MemorySummary | None, expired: Sequence[MemoryEntry]

@@ -17,9 +17,7 @@ from moot.services.billing import BudgetService
 from moot.services.channel_memory import ChannelMemory
 from moot.services.run_plans import RunPlanner
 from moot.services.titles import TitleGenerator
-from moot.store.database import Database
 from moot.store.discussions.discussions import (
-    Discussions,
     add_discussion,
     add_message,
     lock_discussions,
@@ -31,6 +29,7 @@ from moot.store.discussions.discussions import (
 from moot.store.discussions.files import lock_files
 from moot.store.idempotency import reserve_idempotency_key, store_idempotent_reply
 from moot.store.runs.runs import add_run, interrupt_runs
+from moot.store.stores import Stores
 from moot.types.accounts import Caller
 from moot.types.billing import Payer
 from moot.types.discussions import Discussion, Message, Run
@@ -92,9 +91,8 @@ class DiscussionService:
 
     def __init__(
         self,
-        database: Database,
+        stores: Stores,
         run_planner: RunPlanner,
-        worker: str,
         start: Callable[[str], None],  # executes a stored run by its id; must not block
         attachments: Attachments,
         title_generator: TitleGenerator,
@@ -102,10 +100,10 @@ class DiscussionService:
         channel_memory: ChannelMemory,
         task_model: str | None = None,  # default for discussions without a task model
     ) -> None:
-        self._database = database
-        self._discussions = Discussions(database)
+        self._database = stores.database
+        self._discussions = stores.discussions
         self._run_planner = run_planner
-        self._worker = worker
+        self._worker = stores.worker_id
         self._start = start
         self._attachments = attachments
         self._title_generator = title_generator

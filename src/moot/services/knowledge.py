@@ -14,11 +14,7 @@ from moot.prompts.tasks.knowledge import project_material, transcript_material
 from moot.prompts.templates import load_template
 from moot.providers.embeddings import Embedder
 from moot.services.model_tasks import ModelTasks
-from moot.store.database import Database
-from moot.store.discussions.discussions import Discussions
-from moot.store.library.insights import Insights, InsightVectors
-from moot.store.library.patterns import Consolidations
-from moot.store.library.projects import Projects
+from moot.store.stores import Stores
 from moot.types.accounts import Caller
 from moot.types.billing import Payer
 from moot.types.chunks import Usage
@@ -64,16 +60,16 @@ class ProjectPatterns(Struct, frozen=True, kw_only=True):
 class KnowledgeService:
     def __init__(
         self,
-        database: Database,
+        stores: Stores,
         resolve_model: ResolveModel,
         model_tasks: ModelTasks,
         embedder: Embedder | None = None,
     ) -> None:
-        self._discussions = Discussions(database)
-        self._projects = Projects(database)
-        self._insights = Insights(database)
-        self._consolidations = Consolidations(database)
-        self._insight_search = InsightSearch(self._insights, InsightVectors(database), embedder)
+        self._discussions = stores.discussions
+        self._projects = stores.projects
+        self._insights = stores.insights
+        self._consolidations = stores.consolidations
+        self._insight_search = InsightSearch(stores.insights, stores.insight_vectors, embedder)
         self._resolve_model = resolve_model
         self._model_tasks = model_tasks
 

@@ -6,6 +6,7 @@ Every call is charged to its payer, also if it fails or is cancelled.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -13,12 +14,10 @@ from msgspec import Struct
 
 from moot.engine.turns.model_caller import ModelCaller, discard_events
 from moot.engine.turns.structured_output import StructuredResult, structured_completion
-from moot.engine.waits import retry_while_unavailable
 from moot.prompts.tasks.task import accept_any_answer
 from moot.providers.registry import ResolvedModel
-from moot.store.billing.budgets import Budgets
 from moot.store.billing.charges import record_charges
-from moot.store.database import Database
+from moot.store.stores import Stores
 from moot.streaming.cancellation import StopSignal
 from moot.streaming.turn_stream import Emit
 from moot.types.billing import CallPurpose, Charge, Payer
@@ -30,10 +29,10 @@ A = TypeVar("A", bound=StructuredResult[Any] | TurnEnded)
 
 
 class ModelTasks:
-    def __init__(self, database: Database, model_caller: ModelCaller, budgets: Budgets) -> None:
-        self._database = database
+    def __init__(self, stores: Stores, model_caller: ModelCaller) -> None:
         self._model_caller = model_caller
-        self._budgets = budgets
+        self._budgets = stores.budgets
+        self.record_charges = partial(record_charges, stores.database)
         # Weak values: a lock is removed with its last task.
         self._account_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -67,8 +66,7 @@ class ModelTasks:
         if payer.account is not None:
             await self._budgets.reject_if_spent(payer.account)
         ended = await self._model_caller.complete_request(chain, request, stop)
-        charge = _charge_for(purpose, ended)
-        await retry_while_unavailable(lambda: record_charges(self._database, payer, charge))
+        await self.record_charges(payer, _charge_for(purpose, ended))
         return ended
 
     async def run_structured_task(
@@ -109,8 +107,7 @@ class ModelTasks:
 
         async def charge_when_done() -> A:
             answer = await call
-            charge = _charge_for(purpose, answer)
-            await retry_while_unavailable(lambda: record_charges(self._database, payer, charge))
+            await self.record_charges(payer, _charge_for(purpose, answer))
             return answer
 
         # A separate task: the provider bills the tokens of a cancelled request too, so the charge must be stored.

@@ -12,9 +12,7 @@ from moot.engine.runs.references import load_attachments
 from moot.prompts.builder import build_model_request, build_pieces
 from moot.prompts.parts import AttachmentsByMessage, PromptPiece, tool_call_pieces
 from moot.prompts.visibility import VIEWS
-from moot.store.database import Database
-from moot.store.discussions.discussions import Discussions
-from moot.store.runs.runs import Runs
+from moot.store.stores import Stores
 from moot.types.discussions import Message
 from moot.types.errors import NotFound
 from moot.types.participants import Participant
@@ -46,10 +44,10 @@ class ReplayedPrompt(Struct, frozen=True, kw_only=True):
 
 
 class PromptReplay:
-    def __init__(self, database: Database) -> None:
-        self._discussions = Discussions(database)
-        self._runs = Runs(database)
-        self._database = database
+    def __init__(self, stores: Stores) -> None:
+        self._discussions = stores.discussions
+        self._runs = stores.runs
+        self._stores = stores
 
     async def replay_prompt(self, tenant: str, answer: Message, *, only_text: bool = False) -> ReplayedPrompt:
         """Raises NotFound if the message is not a turn of a participant.
@@ -68,6 +66,6 @@ class PromptReplay:
             participant=plan.find_participant(answer.participant),
             visible_messages=VIEWS[answer.view](earlier, answer.participant, answer.run),
             instruction=answer.instruction or "",
-            attachments=await load_attachments(self._database, tenant, earlier, only_text=only_text),
+            attachments=await load_attachments(self._stores, tenant, earlier, only_text=only_text),
             answer=answer,
         )

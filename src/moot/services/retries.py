@@ -8,10 +8,7 @@ from moot.engine.attachments import Attachments
 from moot.engine.turns.token_estimates import ContextLimits
 from moot.services.billing import BudgetService
 from moot.services.discussions import DiscussionService
-from moot.store.database import Database
-from moot.store.discussions.discussions import Discussions
-from moot.store.runs.retries import Retries
-from moot.store.runs.runs import Runs
+from moot.store.stores import Stores
 from moot.types.accounts import Caller
 from moot.types.discussions import Run
 from moot.types.run_plan import RunPlan
@@ -20,18 +17,17 @@ from moot.types.run_plan import RunPlan
 class RetryService:
     def __init__(
         self,
-        database: Database,
+        stores: Stores,
         discussion_service: DiscussionService,
-        retries: Retries,
         budget_service: BudgetService,
         attachments: Attachments,
         context_limits: ContextLimits,
         start: Callable[[str, int], None],  # executes a run at a revision
     ) -> None:
-        self._runs = Runs(database)
-        self._discussions = Discussions(database)
+        self._runs = stores.runs
+        self._discussions = stores.discussions
         self._discussion_service = discussion_service
-        self._retries = retries
+        self._retries = stores.retries
         self._budget_service = budget_service
         self._attachments = attachments
         self._context_limits = context_limits

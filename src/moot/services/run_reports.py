@@ -5,12 +5,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from moot.store.billing.usage import UsageReports
-from moot.store.database import Database
-from moot.store.discussions.discussions import Discussions
 from moot.store.runs.findings import load_results_and_notices
-from moot.store.runs.lanes import Lanes
-from moot.store.runs.runs import Runs
+from moot.store.stores import Stores
 from moot.types.chunks import Usage
 from moot.types.debate import Claim, DebateClaims, DebateSummary, Lane, PositionChange, Ranking
 from moot.types.discussions import Message, Run
@@ -50,12 +46,12 @@ class LaneThread(Struct, frozen=True, kw_only=True):
 
 
 class RunReports:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._runs = Runs(database)
-        self._lanes = Lanes(database)
-        self._discussions = Discussions(database)
-        self._usage_reports = UsageReports(database)
+    def __init__(self, stores: Stores) -> None:
+        self._database = stores.database
+        self._runs = stores.runs
+        self._lanes = stores.lanes
+        self._discussions = stores.discussions
+        self._usage_reports = stores.usage_reports
 
     async def get_report(self, tenant: str, id: str) -> RunReport:
         run = await self._runs.get_run(tenant, id)

@@ -12,13 +12,10 @@ from moot.engine import telemetry
 from moot.engine.runs.ephemeral import MemoryStream
 from moot.engine.turns.model_caller import ModelCaller
 from moot.engine.turns.structured_output import complete_analysis
-from moot.engine.waits import retry_while_unavailable
 from moot.prompts.tasks.director import decide_by_rules, director_task, fallback_decision
 from moot.providers.registry import ResolvedModel
 from moot.services.model_tasks import ModelTasks
 from moot.services.stateless_request import Lesson
-from moot.store.billing.charges import record_charges
-from moot.store.database import Database
 from moot.streaming.cancellation import StopSignal, stop_tasks
 from moot.streaming.lesson_turn import LessonTurnParser
 from moot.types import stateless as wire
@@ -117,15 +114,14 @@ class StatelessEvents:
 INTERRUPTED_MESSAGE = "Request interrupted"
 INTERNAL_ERROR_MESSAGE = "An internal error ended this turn. The server log has the details."
 
-ModelChains = Mapping[str, Sequence[ResolvedModel]]  # fallback chains by requested model
+ChainsByModel = Mapping[str, Sequence[ResolvedModel]]  # the requested model and its fallbacks
 log = logging.getLogger(__name__)
 
 
 class StatelessService:
     """Runs stateless turns, and stops the running ones on shutdown."""
 
-    def __init__(self, database: Database, model_caller: ModelCaller, model_tasks: ModelTasks) -> None:
-        self._database = database
+    def __init__(self, model_caller: ModelCaller, model_tasks: ModelTasks) -> None:
         self._model_caller = model_caller
         self._model_tasks = model_tasks
         self._running: dict[asyncio.Task[None], StopSignal] = {}
@@ -133,7 +129,7 @@ class StatelessService:
     def __len__(self) -> int:
         return len(self._running)
 
-    async def stream_turn(self, lesson: Lesson, chains: ModelChains, payer: Payer | None) -> BatchStream[ChatEvent]:
+    async def stream_turn(self, lesson: Lesson, chains: ChainsByModel, payer: Payer | None) -> BatchStream[ChatEvent]:
         """Run one turn and yield its events.
 
         If the client disconnects, the turn stops. `payer` None charges nothing.
@@ -159,7 +155,7 @@ class StatelessService:
             async with self._within_budget(payer):
                 await turn.run_turn()
                 if payer is not None and turn.charges:
-                    await retry_while_unavailable(lambda: record_charges(self._database, payer, *turn.charges))
+                    await self._model_tasks.record_charges(payer, *turn.charges)
         except MootError as error:
             # Another request spent the rest of the budget meanwhile, or the database is unavailable.
             await relay.send_batch([Error(message=str(error))])
@@ -183,7 +179,7 @@ class StatelessTurn:
     def __init__(
         self,
         lesson: Lesson,
-        chains: ModelChains,
+        chains: ChainsByModel,
         model_caller: ModelCaller,
         stop: StopSignal,
         relay: MemoryStream[ChatEvent],

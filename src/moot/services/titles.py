@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 
 from moot.engine.model_resolution import ResolveModel
-from moot.engine.waits import retry_while_unavailable
 from moot.prompts.templates import load_template
 from moot.prompts.tokens import one_line, truncate_text
 from moot.providers.registry import ResolvedModel
@@ -17,6 +16,7 @@ from moot.services.model_tasks import ModelTasks
 from moot.store.database import Database
 from moot.store.discussions.discussions import notify_discussion_change, replace_title
 from moot.store.rate_limits import RateLimiter
+from moot.store.retry import retry_while_unavailable
 from moot.streaming.cancellation import StopSignal, stop_tasks
 from moot.types.billing import Payer
 from moot.types.discussions import Discussion
@@ -79,7 +79,7 @@ class TitleGenerator:
             ended = await self._ask_model(payer, await self._resolve_model(payer.tenant, task_model), message, stop)
             title = clean_title(ended.message.text) if ended.status == "completed" else ""
             if title:
-                await retry_while_unavailable(lambda: self._store_title(payer.tenant, discussion, title))
+                await self._store_title(payer.tenant, discussion, title)
             else:
                 reason = ended.fault.message if ended.fault else f"the answer was {ended.status}"
                 _log_title_unchanged(discussion, reason)
@@ -100,6 +100,7 @@ class TitleGenerator:
         finally:
             timeout.cancel()
 
+    @retry_while_unavailable
     async def _store_title(self, tenant: str, discussion: Discussion, title: str) -> None:
         """Keep a title that a user changed meanwhile."""
         async with self._database.write() as connection:

@@ -5,10 +5,7 @@ from msgspec.structs import replace
 from moot.engine.attachments import Attachments
 from moot.engine.turns.token_estimates import ContextLimits
 from moot.services.discussions import DiscussionService, StartedRun
-from moot.store.database import Database
-from moot.store.discussions.discussions import Discussions
-from moot.store.discussions.edits import MessageEdits
-from moot.store.runs.runs import Runs
+from moot.store.stores import Stores
 from moot.streaming.lesson_turn import encode_lesson_items, parse_lesson_actions
 from moot.types.accounts import Caller
 from moot.types.discussions import Message
@@ -21,14 +18,14 @@ from moot.types.versions import Versions
 class VersionService:
     def __init__(
         self,
-        database: Database,
+        stores: Stores,
         discussion_service: DiscussionService,
         attachments: Attachments,
         context_limits: ContextLimits,
     ) -> None:
-        self._discussions = Discussions(database)
-        self._runs = Runs(database)
-        self._edits = MessageEdits(database)
+        self._discussions = stores.discussions
+        self._runs = stores.runs
+        self._edits = stores.edits
         self._discussion_service = discussion_service
         self._attachments = attachments
         self._context_limits = context_limits

@@ -8,10 +8,8 @@ from typing import Protocol
 
 from moot.engine.whiteboards import Whiteboards
 from moot.services.run_reports import RunReport, RunReports
-from moot.store.database import Database
-from moot.store.discussions.files import Files
-from moot.store.discussions.snapshots import DiscussionSnapshot, DiscussionSnapshots
-from moot.store.runs.runs import Runs
+from moot.store.discussions.snapshots import DiscussionSnapshot
+from moot.store.stores import Stores
 from moot.types.discussions import Discussion, Run
 from moot.types.files import StoredFile
 from moot.types.modes import MODES
@@ -43,12 +41,12 @@ MAX_NAME_CHARS = 80
 
 
 class TranscriptExporter:
-    def __init__(self, database: Database) -> None:
-        self._snapshots = DiscussionSnapshots(database)
-        self._files = Files(database)
-        self._runs = Runs(database)
-        self._reports = RunReports(database)
-        self._boards = Whiteboards(database)
+    def __init__(self, stores: Stores) -> None:
+        self._snapshots = stores.snapshots
+        self._files = stores.files
+        self._runs = stores.runs
+        self._reports = RunReports(stores)
+        self._boards = Whiteboards(stores)
         self._lock = asyncio.Lock()
 
     async def export_chunks(

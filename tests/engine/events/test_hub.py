@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.engine import telemetry, waits
+from moot.engine import telemetry
 from moot.engine.events import hub as module
 from moot.engine.events.hub import EventHub
+from moot.store import retry
 from moot.store.database import Database
 from moot.store.runs import event_log as stored
 from moot.store.runs.event_insert import EventLogEntry, decode_signal
@@ -238,7 +239,7 @@ async def test_notified_seq_that_does_not_exist_is_read_once() -> None:
 
 
 async def test_subscribers_wait_while_database_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waits, "FIRST_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(retry, "FIRST_RETRY_SECONDS", 0.01)
     shelf = MemoryEventLog()
     EventPublisher(shelf, feeds := EventHub(shelf)).add_events(3, "in silence")
     shelf.is_unavailable = True

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from moot.engine import waits
 from moot.engine.events import writer as module
 from moot.engine.events.hub import EventHub
 from moot.engine.events.writer import EventWriter, RunEventBuffer
 from moot.store import database as stored
+from moot.store import retry
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
 from moot.store.runs.event_insert import EventLogEntry
@@ -109,8 +109,8 @@ async def writer_harness(database: Database) -> AsyncIterator[WriterHarness]:
 def fast_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do not be patient for long, so that a test need not be."""
     monkeypatch.setattr(stored, "BUSY_SECONDS", 0.05)
-    monkeypatch.setattr(waits, "FIRST_RETRY_SECONDS", 0.01)
-    monkeypatch.setattr(waits, "MAX_RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(retry, "FIRST_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(retry, "MAX_RETRY_SECONDS", 0.02)
 
 
 @pytest.fixture

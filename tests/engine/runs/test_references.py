@@ -12,7 +12,6 @@ from moot.engine.runs.references import ReferenceResolver, load_reference_summar
 from moot.engine.runs.transcript import StoredTranscript
 from moot.providers.scripted.scripts import Script, last_user_text
 from moot.services.prompt_replay import PromptReplay
-from moot.store.billing.budgets import Budgets
 from moot.store.discussions.discussions import Discussions, add_message
 from moot.store.library.summaries import DiscussionSummaries
 from moot.store.runs.runs import RunLease
@@ -29,6 +28,7 @@ from moot.types.primitives import new_id
 from tests.support.accounts import ANNA, BERT, create_discussion
 from tests.support.run_harness import RunHarness
 from tests.support.runs import create_run, lease_run
+from tests.support.stores import make_stores
 from tests.support.table_harness import MODEL_CALLER
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -129,7 +129,7 @@ async def test_prompt_replay_uses_original_summary_after_it_was_renewed(run_harn
     second = await execute_referring_run(run_harness, f'As in @"{title}".')
     assert "Square tables won." in (await run_harness.read_answers(second))[0][1], "two of three are not enough"
     (answer,) = [m for m in await Discussions(run_harness.database).list_messages(run.discussion) if m.participant]
-    request = (await PromptReplay(run_harness.database).replay_prompt(ANNA, answer)).build_request()
+    request = (await PromptReplay(run_harness.stores).replay_prompt(ANNA, answer)).build_request()
     assert any("Round tables won." in part.text for part in request.messages[0].parts if isinstance(part, Text))
     async with run_harness.database.read() as connection:
         kept = select(func.count()).where(recaps.c.discussion == about.id)
@@ -158,7 +158,7 @@ async def test_later_messages_keep_summaries_of_earlier_references(
     await create_discussion(run_harness.database, ANNA, "Round?", "Round.", title=title)
     run = await execute_referring_run(run_harness, f'As in @"{title}".')
     said = await Discussions(run_harness.database).list_messages(run.discussion)
-    parts = await load_reference_summaries(run_harness.database, ANNA, said)
+    parts = await load_reference_summaries(run_harness.stores, ANNA, said)
     assert [len(parts[one.id]) for one in said] == [1, 0]
 
 
@@ -227,9 +227,7 @@ async def test_summary_is_neither_requested_nor_charged_again_after_crash(run_ha
     await create_discussion(run_harness.database, ANNA, "Round?", title=title)
     run = await create_referring_run(run_harness, f'@"{title}"')
     mine, before = await take_over_transcript(run_harness, run)
-    recapping = ReferenceResolver(
-        run_harness.database, run_harness._resolve_model, MODEL_CALLER, Budgets(run_harness.database)
-    )
+    recapping = ReferenceResolver(run_harness.stores, run_harness._resolve_model, MODEL_CALLER)
     await recapping.resolve_references(mine, before, StopSignal())
     run_harness.run_manager.start_run(run.id)
     assert await run_harness.wait_for_end(run) == "completed"
@@ -278,9 +276,7 @@ async def test_summary_is_not_requested_when_budget_is_spent(run_harness: RunHar
     await create_discussion(run_harness.database, ANNA, "Round?", title=title)
     run = await create_referring_run(run_harness, f'@"{title}"')
     mine, before = await take_over_transcript(run_harness, run)
-    recapping = ReferenceResolver(
-        run_harness.database, run_harness._resolve_model, MODEL_CALLER, Budgets(run_harness.database, 0.0)
-    )
+    recapping = ReferenceResolver(make_stores(run_harness.database, 0.0), run_harness._resolve_model, MODEL_CALLER)
     await recapping.resolve_references(mine, before, StopSignal())
     await run_harness.event_writer.flush_events()
     (missing,) = await notice_messages(run_harness, run, "missing")

@@ -15,6 +15,7 @@ from moot.types.knowledge import Insight
 from moot.types.primitives import new_id
 from moot.types.projects import ProjectDraft
 from tests.support.accounts import ANNA, BERT, create_discussion, database_with_accounts
+from tests.support.stores import make_stores
 
 INSIGHT = Insight(
     id="insight_1",
@@ -40,7 +41,7 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 
 def create_builtin_tools(database: Database, discussion: str, tenant: str = ANNA) -> BuiltinTools:
     search = InsightSearch(Insights(database), InsightVectors(database))
-    return BuiltinTools(tenant, discussion, Discussions(database), search, Whiteboards(database))
+    return BuiltinTools(tenant, discussion, Discussions(database), search, Whiteboards(make_stores(database)))
 
 
 async def call_tool(builtin_tools: BuiltinTools, name: str, **arguments: str) -> str:

@@ -8,7 +8,6 @@ from moot.engine.tools.approvals import PendingApprovals
 from moot.engine.tools.catalog import ToolCatalog
 from moot.engine.tools.insight_search import InsightSearch
 from moot.store.accounts.tool_servers import ToolServers
-from moot.store.billing.budgets import Budgets
 from moot.store.database import Database
 from moot.store.encryption import Encryptor
 from moot.store.library.insights import Insights, InsightVectors
@@ -17,8 +16,8 @@ from moot.tools.config import ServerConfig
 from moot.types.errors import UsageError
 from moot.types.participants import Participant
 from tests.support.accounts import ANNA, BERT, create_discussion, database_with_accounts
-from tests.support.app_fixture import ENCRYPTION_SECRET
 from tests.support.runs import create_run, lease_run
+from tests.support.stores import ENCRYPTION_SECRET, make_stores
 from tests.support.tool_servers import TOOL_SERVER_COMMAND
 
 CONFIG = ServerConfig(command=TOOL_SERVER_COMMAND)
@@ -32,12 +31,10 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 
 def create_catalog(database: Database, *, allow_private_networks: bool = False) -> ToolCatalog:
     return ToolCatalog(
-        database,
+        make_stores(database),
         {"notes": CONFIG},
         {},
-        ToolServers(database, Encryptor(ENCRYPTION_SECRET)),
         InsightSearch(Insights(database), InsightVectors(database)),
-        Budgets(database),
         allow_private_networks=allow_private_networks,
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from moot.server.mcp.ask import AskInput, AskResult, AskRunner
+from moot.settings import RateSettings
 from moot.types.accounts import Caller
 from moot.types.errors import Forbidden, NotFound, RateLimited, UsageError
 from tests.support.app_fixture import LocalApp, create_local_app
@@ -26,14 +27,11 @@ class AskHarness:
         self.caller = caller
         self.progress_reports: list[tuple[float, str]] = []
         self._ask_runner = AskRunner(
+            local_app.worker.stores,
             self.services.discussion_service,
             self.services.draft_validator,
             self.services.rate_limits,
-            self.services.discussions,
-            self.services.presets,
-            self.services.events,
             self.services.event_hub,
-            self.services.runs,
             self.services.revocations,
         )
 
@@ -169,7 +167,7 @@ async def test_ask_is_forbidden_after_credential_is_revoked(ask_harness: AskHarn
 
 
 async def test_ask_counts_against_message_rate_limit(ask_harness: AskHarness) -> None:
-    ask_harness.services.rate_limits._message_rate = (1, 1)
+    ask_harness.services.rate_limits._settings = RateSettings(messages_a_minute=1, messages_burst=1)
     asking = ask_harness.ask(models=MODELS)
     await ask_harness.wait_for_run(asking)
     with pytest.raises(RateLimited):

@@ -203,7 +203,7 @@ async def test_interrupted_stream_ends_with_error_and_no_finish_reason(local_app
 async def test_disconnect_stops_run_and_charges_partial_answer(local_app: LocalApp, stream: bool) -> None:
     client = CompletionClient(completion_body("scripted/endless", stream=stream))
     reading = client.start_request(local_app.app)
-    sittings = local_app.services.ephemeral_runs
+    sittings = local_app.worker.engine.ephemeral_runs
     async with asyncio.timeout(60):
         if stream:
             await client.wait_for(b"table")

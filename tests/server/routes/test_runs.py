@@ -38,7 +38,7 @@ async def debate_lanes(database: Database) -> AsyncIterator[DebateLanes]:
     async with create_local_app(database) as table:
         opened = await table.create_discussion(**DEBATE_BODY)
         run = opened["run"]["id"]
-        held = await table.services.runs.acquire_lease(run, table.services.worker_id)
+        held = await table.services.runs.acquire_lease(run, table.worker.id)
         assert held is not None
         pen = RunWriter(database, held)
         await pen.write_records(

@@ -140,7 +140,7 @@ async def test_participant_tools_must_name_existing_servers_and_tools(api: Tenan
 
 async def test_approval_is_resolved_once_by_its_tenant(api: TenantApi) -> None:
     database = api.services.database
-    run = await create_run(database, await create_discussion(database), worker_id=api.services.worker_id)
+    run = await create_run(database, await create_discussion(database), worker_id=api.worker.id)
     await api.services.approvals.request_approval(make_requested_call(run))
     path = f"/runs/{run.id}/approvals/call_1"
     assert (await api.call("POST", path, {"answer": "perhaps"})).status_code == 400

@@ -13,7 +13,7 @@ from itertools import islice
 import msgspec
 
 from moot.engine import telemetry
-from moot.engine.waits import retry_while_unavailable
+from moot.store.retry import retry_while_unavailable
 from moot.store.runs.event_log import EventLog, RunProgress
 from moot.types.errors import DatabaseUnavailable
 from moot.types.events import Event
@@ -98,6 +98,7 @@ class RunStream:
     def is_up_to_date(self, seq: int) -> bool:
         return self._last_seq is not None and seq >= self._last_seq >= self._newest_seq
 
+    @retry_while_unavailable
     async def read_stored_frames(self, seq: int) -> list[bytes]:
         """Read a page of frames after `seq` from the database; empty if there is none yet."""
         if self._last_seq is not None and seq >= self._last_seq:
@@ -193,11 +194,7 @@ class EventHub:
                     if stream.is_up_to_date(after):
                         await stream.new_waiter()
                         frames = stream.buffered_frames(after)
-                    elif not (
-                        frames := await retry_while_unavailable(
-                            lambda: stream.read_stored_frames(after)  # noqa: B023 - called at once
-                        )
-                    ):
+                    elif not (frames := await stream.read_stored_frames(after)):
                         continue
                 after += len(frames)
                 yield frames or HEARTBEAT

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from moot.engine import telemetry
 from moot.engine.events.hub import EventHub
-from moot.engine.waits import retry_while_unavailable
+from moot.store.retry import retry_while_unavailable
 from moot.store.runs.event_insert import EventLogEntry, RunEnding, RunRecords
 from moot.store.runs.event_log import EventLog, WriteResult
 from moot.store.runs.findings import NOTICE_KEY_PREFIX
@@ -171,7 +171,7 @@ class EventWriter:
     def __init__(self, events: EventLog, event_hub: EventHub, on_fenced: Callable[[frozenset[str]], None]) -> None:
         """`on_fenced` is called with runs that another worker has taken over."""
         self.pending_events = 0
-        self._events = events
+        self._write_entries = retry_while_unavailable(events.write_entries)
         self._event_hub = event_hub
         self._on_fenced = on_fenced
         self._pending_runs: dict[RunEventBuffer, None] = {}
@@ -219,7 +219,7 @@ class EventWriter:
         self.pending_events = 0
         written = WriteResult(frozenset(), {})
         if entries:
-            written = await retry_while_unavailable(lambda: self._events.write_entries(entries))
+            written = await self._write_entries(entries)
         for entry in entries:
             if entry.lease.run not in written.stale_runs:
                 self._event_hub.publish(entry.lease.run, entry.first_seq, entry.bodies)

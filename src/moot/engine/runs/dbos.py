@@ -19,6 +19,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError, OperationalError, SQLAlchemyError
 
 from moot.store.database import Database
+from moot.store.retry import retry_while_unavailable
 from moot.types.discussions import LIVE_STATUSES
 from moot.types.errors import DatabaseUnavailable
 
@@ -46,11 +47,9 @@ class DbosBackend:
         self._dbos = dbos
         self._workflow = workflow
 
+    @retry_while_unavailable
     async def start_workflow(self, run: str, revision: int) -> None:
-        """Start the workflow of a revision. Idempotent: DBOS ignores a workflow id that it knows.
-
-        Raises DatabaseUnavailable.
-        """
+        """Start the workflow of a revision. Idempotent: DBOS ignores a workflow id that it knows."""
         try:
             with self._dbos.SetWorkflowID(f"{run}.{revision}" if revision else run):
                 await self._dbos.DBOS.start_workflow_async(self._workflow, run, revision)

@@ -20,13 +20,10 @@ from moot.engine.tools.catalog import ToolCatalog
 from moot.engine.tools.session import ToolSession
 from moot.engine.turns.context import RunContext
 from moot.engine.turns.model_caller import ModelCaller
-from moot.engine.waits import retry_while_unavailable
 from moot.providers.registry import ResolvedModel
-from moot.store.billing.usage import UsageReports
-from moot.store.database import Database
-from moot.store.discussions.discussions import Discussions
-from moot.store.runs.event_log import EventLog
-from moot.store.runs.runs import RunCommands, RunLease, Runs
+from moot.store.retry import retry_while_unavailable
+from moot.store.runs.runs import RunCommands, RunLease
+from moot.store.stores import Stores
 from moot.streaming.cancellation import StopSignal
 from moot.types.discussions import Message
 from moot.types.errors import ShuttingDown
@@ -43,8 +40,7 @@ log = logging.getLogger(__name__)
 class RunDeps(Struct, frozen=True, kw_only=True):
     """What the runs of a process share."""
 
-    database: Database
-    worker: str  # id of this process, the owner of its leases
+    stores: Stores
     event_writer: EventWriter
     model_caller: ModelCaller
     resolve_model: ResolveModel
@@ -69,8 +65,7 @@ class RunExecution:
         self._durable_step = durable_step
         self._run = run
         self._revision = revision
-        self._runs = Runs(deps.database)
-        self._events = EventLog(deps.database)
+        self._stores = deps.stores
         self._stop = StopSignal()
         self._pending_approvals = PendingApprovals()
         self._commands = RunCommands(None, ())
@@ -90,10 +85,10 @@ class RunExecution:
         earlier_events: Sequence[Event] = ()
         try:
             if lease.seq:
-                earlier_events = await retry_while_unavailable(self._load_events)
+                earlier_events = await self._load_events()
             await event_buffer.append_events([_first_event(lease, earlier_events)])
             transcript, _ = await asyncio.gather(
-                retry_while_unavailable(lambda: self._load_transcript(lease, event_buffer, earlier_events)),
+                self._load_transcript(lease, event_buffer, earlier_events),
                 self.refresh_commands(),
             )
             status = await self._run_mode(lease, transcript)
@@ -113,16 +108,14 @@ class RunExecution:
         That owner may only seem dead, for example after a network failure. From now on it can write no events.
         """
         try:
-            return await retry_while_unavailable(
-                lambda: self._runs.acquire_lease(self._run, self._deps.worker, self._revision)
-            )
+            return await self._stores.runs.acquire_lease(self._run, self._stores.worker_id, self._revision)
         except ShuttingDown:  # this worker was deregistered, so another one executes the run
             await wait_forever()
 
     async def _wait_for_earlier_runs(self) -> None:
         """Poll until earlier runs of the discussion have ended, so that this run sees their messages."""
         until, pause = asyncio.get_running_loop().time() + EARLIER_RUN_SECONDS, FIRST_POLL_SECONDS
-        while await retry_while_unavailable(lambda: self._runs.has_earlier_live_run(self._run)):
+        while await self._stores.runs.has_earlier_live_run(self._run):
             if asyncio.get_running_loop().time() > until:
                 log.warning("timed out waiting for an earlier run; continuing without it", extra={"run": self._run})
                 return
@@ -135,9 +128,7 @@ class RunExecution:
         if lease.epoch > MAX_EXECUTIONS * (lease.revision + 1):
             return await _fail_run(transcript, f"This run was restarted {MAX_EXECUTIONS} times and never finished.")
         await self._deps.reference_resolver.resolve_references(lease, transcript, self._stop)
-        attachments = await retry_while_unavailable(
-            lambda: load_attachments(self._deps.database, lease.tenant, transcript.messages)
-        )
+        attachments = await retry_while_unavailable(load_attachments)(self._stores, lease.tenant, transcript.messages)
         run_context = RunContext(
             run=lease.run,
             discussion=lease.discussion,
@@ -147,7 +138,7 @@ class RunExecution:
         )
 
         async def resolve_model(participant: Participant) -> Sequence[ResolvedModel]:
-            return await retry_while_unavailable(lambda: self._deps.resolve_model(lease.tenant, participant.model))
+            return await retry_while_unavailable(self._deps.resolve_model)(lease.tenant, participant.model)
 
         async with self._open_tool_session(lease) as tool_session:
             self._table = RunTable(
@@ -172,7 +163,7 @@ class RunExecution:
     async def refresh_commands(self) -> None:
         """Read the commands of users from the database and apply them."""
         async with self._command_lock:  # an older query must not overwrite newer commands
-            self._commands = await retry_while_unavailable(lambda: self._runs.pending_commands(self._run))
+            self._commands = await self._stores.runs.pending_commands(self._run)
         if self._commands.stop_reason is not None:
             self._stop.request_stop(self._commands.stop_reason)
         self._pending_approvals.resolve_decisions(self._commands.approval_decisions)
@@ -203,28 +194,30 @@ class RunExecution:
             return self._revision
         return min([retry.revision, *(due - 1 for due in self._pending_retries().values())])
 
+    @retry_while_unavailable
     async def _load_transcript(
         self, lease: RunLease, event_buffer: RunEventBuffer, earlier_events: Sequence[Event]
     ) -> StoredTranscript:
         messages = await self._load_messages(lease)
         spent_usd = 0.0
         if earlier_events:
-            spent_usd = (await UsageReports(self._deps.database).run_spending(self._run)).cost
+            spent_usd = (await self._stores.usage_reports.run_spending(self._run)).cost
         return StoredTranscript(event_buffer, lease, messages, earlier_events, self._load_events, spent_usd)
 
     async def _load_messages(self, lease: RunLease) -> Sequence[Message]:
         """Load the messages that the run can see. A regenerated answer sees what the original answer saw."""
-        discussions = Discussions(self._deps.database)
+        discussions = self._stores.discussions
         if (target := lease.plan.again) is None:
             return await discussions.list_messages(lease.discussion, max_position=lease.place)
         before = await discussions.list_messages(lease.discussion, before=target.number, visible_until=target.upto)
         return (*before, *await discussions.run_messages(self._run))
 
+    @retry_while_unavailable
     async def _load_events(self) -> list[Event]:
         """Load all events of the run, including those of earlier executions."""
         await self._deps.event_writer.flush_events()
         events: list[Event] = []
-        while page := await self._events.read_events(self._run, events[-1].seq if events else 0):
+        while page := await self._stores.events.read_events(self._run, events[-1].seq if events else 0):
             events += [msgspec.json.decode(body, type=Event) for _, body in page]
         return events
 

@@ -12,8 +12,7 @@ from moot.engine import telemetry
 from moot.engine.runs import dbos
 from moot.engine.runs.dbos import DbosBackend
 from moot.engine.runs.execution import RunDeps, RunExecution, wait_forever
-from moot.engine.waits import retry_while_unavailable
-from moot.store.runs.runs import RunLease, Runs
+from moot.store.runs.runs import RunLease
 from moot.types.discussions import Message
 from moot.types.errors import DatabaseUnavailable
 
@@ -28,8 +27,8 @@ class RunManager:
         """`on_run_ended` is called with each run that ended here and its turns, after the end event is committed."""
         self.executions: dict[str, RunExecution] = {}  # by run
         self._deps = deps
+        self._stores = deps.stores
         self._on_run_ended = on_run_ended
-        self._runs = Runs(deps.database)
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_draining = False
         self._backend: asyncio.Future[DbosBackend] = asyncio.get_running_loop().create_future()
@@ -40,8 +39,9 @@ class RunManager:
         On SQLite this resumes all unfinished runs. On Postgres the worker id is new, so the worker has no runs yet;
         `WorkerMonitor` takes over the runs of dead workers.
         """
-        self._backend.set_result(await dbos.launch_dbos(self._deps.database, self._deps.worker, self._execute_run))
-        await self._start_pending_runs(self._deps.worker)
+        worker = self._stores.worker_id
+        self._backend.set_result(await dbos.launch_dbos(self._stores.database, worker, self._execute_run))
+        await self._start_pending_runs(worker)
 
     def start_run(self, run: str, revision: int = 0) -> None:
         """Start a run in a background task. The run is stored, so a failure here only delays it. Idempotent."""
@@ -49,7 +49,7 @@ class RunManager:
 
     async def _start_workflow(self, run: str, revision: int) -> None:
         backend = await asyncio.shield(self._backend)
-        await retry_while_unavailable(lambda: backend.start_workflow(run, revision))
+        await backend.start_workflow(run, revision)
 
     async def _execute_run(self, run: str, revision: int) -> None:
         """Execute a revision. DBOS calls this for each workflow that starts or is recovered."""
@@ -72,7 +72,7 @@ class RunManager:
 
     async def _start_next_revision(self, run: str) -> None:
         """Start the revision of a retry that arrived too late for the execution that just ended."""
-        revision = await retry_while_unavailable(lambda: self._runs.waiting_revision(run, self._deps.worker))
+        revision = await self._stores.runs.waiting_revision(run, self._stores.worker_id)
         if revision is not None:
             await self._start_workflow(run, revision)
 
@@ -96,14 +96,14 @@ class RunManager:
         """
         while True:
             await asyncio.sleep(seconds)
-            await self._start_pending_runs(self._deps.worker)
+            await self._start_pending_runs(self._stores.worker_id)
 
     async def _start_pending_runs(self, worker: str) -> None:
         """Start runs that a worker stored but did not start; a run with a workflow is not started twice.
 
         When this returns, DBOS has all these runs under the id of this worker, so the old worker can be deregistered.
         """
-        for run, revision in await retry_while_unavailable(lambda: self._runs.list_worker_runs(worker)):
+        for run, revision in await self._stores.runs.list_worker_runs(worker):
             if run not in self.executions:
                 await self._start_workflow(run, revision)
 
@@ -118,7 +118,7 @@ class RunManager:
         while True:
             await asyncio.sleep(seconds)
             try:
-                for worker in await dbos.unregistered_workers(self._deps.database):
+                for worker in await dbos.unregistered_workers(self._stores.database):
                     await mark_worker_left(worker)
             except DatabaseUnavailable as error:
                 log.warning(

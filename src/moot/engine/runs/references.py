@@ -16,7 +16,6 @@ from moot.engine.turns.context import RunTranscript
 from moot.engine.turns.model_caller import ModelCaller
 from moot.engine.turns.structured_output import StructuredResult, structured_completion
 from moot.engine.turns.token_estimates import max_prompt_chars
-from moot.engine.waits import retry_while_unavailable
 from moot.prompts.parts import Attachment, AttachmentsByMessage
 from moot.prompts.references import (
     MAX_REFERENCES,
@@ -28,13 +27,10 @@ from moot.prompts.references import (
 )
 from moot.prompts.tasks.knowledge import transcript_material
 from moot.prompts.tasks.task import make_cache_key
-from moot.store.billing.budgets import Budgets
-from moot.store.database import Database
-from moot.store.discussions.discussions import Discussions
-from moot.store.discussions.files import Files
-from moot.store.library.summaries import DiscussionSummaries
+from moot.store.retry import retry_while_unavailable
 from moot.store.runs.findings import load_results_and_notices
 from moot.store.runs.runs import RunLease
+from moot.store.stores import Stores
 from moot.streaming.cancellation import StopSignal
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Usage
@@ -66,14 +62,12 @@ class DiscussionReference(Struct, frozen=True, kw_only=True):
 
 
 class ReferenceResolver:
-    def __init__(
-        self, database: Database, resolve_model: ResolveModel, model_caller: ModelCaller, budgets: Budgets
-    ) -> None:
-        self._summaries = DiscussionSummaries(database)
-        self._discussions = Discussions(database)
-        self._resolve_model = resolve_model
+    def __init__(self, stores: Stores, resolve_model: ResolveModel, model_caller: ModelCaller) -> None:
+        self._summaries = stores.summaries
+        self._list_messages = retry_while_unavailable(stores.discussions.list_messages)
+        self._reject_if_spent = retry_while_unavailable(stores.budgets.reject_if_spent)
+        self._resolve_model = retry_while_unavailable(resolve_model)
         self._model_caller = model_caller
-        self._budgets = budgets
         self._summary_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def resolve_references(self, lease: RunLease, run_transcript: RunTranscript, stop: StopSignal) -> None:
@@ -96,7 +90,7 @@ class ReferenceResolver:
         self, reference: DiscussionReference, run_transcript: RunTranscript, stop: StopSignal
     ) -> None:
         try:
-            discussion_id = await retry_while_unavailable(lambda: self._find_discussion(reference))
+            discussion_id = await self._find_discussion(reference)
             lock = self._summary_locks.setdefault(discussion_id, asyncio.Lock())
             while lock.locked():  # poll, because waiting for the lock ignores a stop
                 if await stop.sleep_unless_stopped(POLL_SECONDS):
@@ -106,6 +100,7 @@ class ReferenceResolver:
         except UsageError as error:  # such as an unknown title, a missing key, or a spent budget
             await run_transcript.append_events([Notice(kind="missing", message=str(error))])
 
+    @retry_while_unavailable
     async def _find_discussion(self, reference: DiscussionReference) -> str:
         """Return the newest other discussion with the title. Raises NotFound."""
         lease, title = reference.lease, normalize_title(reference.title)
@@ -123,20 +118,16 @@ class ReferenceResolver:
         run_transcript: RunTranscript,
         stop: StopSignal,
     ) -> None:
-        message_count = await retry_while_unavailable(lambda: self._summaries.count_public_messages(discussion_id))
-        known = await retry_while_unavailable(
-            lambda: self._summaries.newest_summary(reference.lease.tenant, discussion_id)
-        )
+        message_count = await self._summaries.count_public_messages(discussion_id)
+        known = await self._summaries.newest_summary(reference.lease.tenant, discussion_id)
         if known is not None and known.is_up_to_date(message_count):
             await run_transcript.commit_event(_reference_event(reference, known))
             return
         if (account := reference.lease.account) is not None:
-            await retry_while_unavailable(lambda: self._budgets.reject_if_spent(account))
+            await self._reject_if_spent(account)
         text = f'Reading "{reference.title}", which the message refers to.'
         await run_transcript.append_events([Notice(kind="recap", message=text)])
-        messages = await retry_while_unavailable(
-            lambda: self._discussions.list_messages(discussion_id, include_hidden=False)
-        )
+        messages = await self._list_messages(discussion_id, include_hidden=False)
         public = [one for one in messages if one.audience is None]
         answer = await self._request_summary(reference.lease, public, stop)
         charge = Charge(purpose="recap", model=answer.model, usage=answer.usage, cost=answer.cost)
@@ -146,14 +137,14 @@ class ReferenceResolver:
             await run_transcript.commit_event(Notice(kind="missing", message=text, charge=charge), charges=[charge])
             return
         new = _new_summary(discussion_id, answer, answer.value, message_count)
-        await retry_while_unavailable(lambda: self._summaries.save_summary(reference.payer, new, charge))
+        await self._summaries.save_summary(reference.payer, new, charge)
         await run_transcript.commit_event(_reference_event(reference, new, answer), charges=[charge])
 
     async def _request_summary(
         self, lease: RunLease, messages: Sequence[Message], stop: StopSignal
     ) -> StructuredResult[SummaryPoints]:
         model = lease.plan.clerk or lease.plan.participants[0].model
-        chain = await retry_while_unavailable(lambda: self._resolve_model(lease.tenant, model))
+        chain = await self._resolve_model(lease.tenant, model)
         material = transcript_material(messages, await asyncio.to_thread(max_prompt_chars, chain))
         call_stop = StopSignal(stop)
         timer = asyncio.get_running_loop().call_later(SUMMARY_SECONDS, call_stop.request_stop, "late")
@@ -170,23 +161,23 @@ class ReferenceResolver:
 
 
 async def load_attachments(
-    database: Database, tenant: str, messages: Sequence[Message], *, only_text: bool = False
+    stores: Stores, tenant: str, messages: Sequence[Message], *, only_text: bool = False
 ) -> AttachmentsByMessage:
     """Load reference summaries and attached files by message id. `only_text` as in `load_attached_files`."""
-    recaps = await load_reference_summaries(database, tenant, messages)
-    files = await load_attached_files(Files(database), tenant, messages, only_text=only_text)
+    recaps = await load_reference_summaries(stores, tenant, messages)
+    files = await load_attached_files(stores.files, tenant, messages, only_text=only_text)
     return {id: (*recaps.get(id, ()), *files.get(id, ())) for id in {**recaps, **files}}
 
 
-async def load_reference_summaries(
-    database: Database, tenant: str, messages: Sequence[Message]
-) -> AttachmentsByMessage:
+async def load_reference_summaries(stores: Stores, tenant: str, messages: Sequence[Message]) -> AttachmentsByMessage:
     """Load the summaries that earlier prompts contained, by id of the referring message."""
     runs = {one.run for one in messages if one.run and _can_contain_references(one) and find_references(one.content)}
     if not runs:
         return {}
-    found = [one for one in await load_results_and_notices(database, runs, Recapped) if isinstance(one, Recapped)]
-    recaps = await DiscussionSummaries(database).summaries_by_ids(tenant, [one.recap for one in found])
+    found = [
+        one for one in await load_results_and_notices(stores.database, runs, Recapped) if isinstance(one, Recapped)
+    ]
+    recaps = await stores.summaries.summaries_by_ids(tenant, [one.recap for one in found])
     known = {(one.message, normalize_title(one.title)): recaps[one.recap] for one in found if one.recap in recaps}
     return {
         one.id: tuple(

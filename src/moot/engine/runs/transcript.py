@@ -9,7 +9,6 @@ from moot.engine.events.writer import RunEventBuffer
 from moot.engine.runs import recovery
 from moot.engine.runs.recovery import InterruptedTurn
 from moot.engine.turns.outcomes import turn_charge
-from moot.engine.waits import retry_while_unavailable
 from moot.store.runs.runs import RunLease
 from moot.types.billing import Charge
 from moot.types.debate import Lane
@@ -110,7 +109,7 @@ class StoredTranscript:
     async def end_open_turns(self, reason: StopReason | None) -> None:
         """Commit an end for turns that are not retried, or that an internal error cut off."""
         if self._open_turns:
-            self._interrupted_turns = recovery.find_interrupted_turns(await retry_while_unavailable(self._load_events))
+            self._interrupted_turns = recovery.find_interrupted_turns(await self._load_events())
         for interrupted in tuple(self._interrupted_turns.values()):
             turn_end = interrupted.turn_end_event(reason)
             message = recovery.interrupted_message(self._lease, turn_end)

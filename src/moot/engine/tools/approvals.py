@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import Mapping
 
 from moot.engine.tools.approval_policy import ApprovalState, ToolCallRequest
-from moot.engine.waits import retry_while_unavailable
 from moot.store.runs.approvals import Approvals, RequestedCall
 from moot.store.runs.runs import RunLease
 from moot.types.events import ApprovalWanted
@@ -47,14 +46,14 @@ class StoredApprovals:
 
     async def approval_state(self, request: ToolCallRequest) -> ApprovalState:
         call = self._stored_call(request)
-        if await retry_while_unavailable(lambda: self._approvals.has_earlier_start(call)):
+        if await self._approvals.has_earlier_start(call):
             return "again"
-        given = await retry_while_unavailable(lambda: self._approvals.is_always_allowed(call.discussion, call.tool))
+        given = await self._approvals.is_always_allowed(call.discussion, call.tool)
         return "given" if given else "wanted"
 
     async def request_approval(self, request: ToolCallRequest) -> None:
         self._pending_approvals.expect_decision(request.call_id)
-        await retry_while_unavailable(lambda: self._approvals.request_approval(self._stored_call(request)))
+        await self._approvals.request_approval(self._stored_call(request))
 
     async def wait_for_decision(self, request: ToolCallRequest) -> ApprovalDecision:
         try:
@@ -64,7 +63,7 @@ class StoredApprovals:
             raise
 
     async def record_call_start(self, request: ToolCallRequest) -> None:
-        await retry_while_unavailable(lambda: self._approvals.record_call_start(self._stored_call(request)))
+        await self._approvals.record_call_start(self._stored_call(request))
 
     def _stored_call(self, request: ToolCallRequest) -> RequestedCall:
         lease, turn_key = self._lease, request.turn_key

@@ -11,14 +11,9 @@ from moot.engine.tools.approvals import PendingApprovals, StoredApprovals
 from moot.engine.tools.builtin import ALWAYS_AVAILABLE, WHITEBOARD_TOOL, BuiltinTools
 from moot.engine.tools.insight_search import InsightSearch
 from moot.engine.tools.session import ToolSession, ToolSource, group_by_server
-from moot.engine.waits import retry_while_unavailable
 from moot.engine.whiteboards import Whiteboards
-from moot.store.accounts.tool_servers import ToolServers
-from moot.store.billing.budgets import Budgets
-from moot.store.database import Database
-from moot.store.discussions.discussions import Discussions
-from moot.store.runs.approvals import Approvals
 from moot.store.runs.runs import RunLease
+from moot.store.stores import Stores
 from moot.tools.config import ServerConfig, UserServer, create_configured_toolbox, create_url_toolbox
 from moot.types.billing import format_usd
 from moot.types.errors import MootError, NotFound, UsageError
@@ -46,24 +41,22 @@ class ToolCatalog:
 
     def __init__(
         self,
-        database: Database,
+        stores: Stores,
         servers: Mapping[str, ServerConfig],
         environment: Mapping[str, str],
-        tool_servers: ToolServers,
         search: InsightSearch,
-        budgets: Budgets,
         *,
         allow_private_networks: bool,
     ) -> None:
         self._servers = servers
         self._environment = environment
-        self._tool_servers = tool_servers
+        self._tool_servers = stores.tool_servers
         self._search = search
-        self._budgets = budgets
+        self._budgets = stores.budgets
         self.allow_private_networks = allow_private_networks
-        self._discussions = Discussions(database)
-        self._whiteboards = Whiteboards(database)
-        self._approvals = Approvals(database)
+        self._discussions = stores.discussions
+        self._whiteboards = Whiteboards(stores)
+        self._approvals = stores.approvals
         self._closing_tasks: set[asyncio.Task[None]] = set()
 
     def has_server(self, name: str) -> bool:
@@ -121,7 +114,7 @@ class ToolCatalog:
     async def open_session(self, lease: RunLease, pending_approvals: PendingApprovals) -> AsyncIterator[ToolSession]:
         """Open the tools of a run that executes here."""
         # Requests from before a crash: no task waits for the answer any more.
-        await retry_while_unavailable(lambda: self._approvals.withdraw_run_requests(lease.run))
+        await self._approvals.withdraw_run_requests(lease.run)
 
         async def open_source(server: str) -> ToolSource:
             if server == BUILTIN_SERVER_NAME:

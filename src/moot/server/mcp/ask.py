@@ -16,10 +16,7 @@ from moot.server.mcp.report import McpRunReport, ParticipantAnswer, render_answe
 from moot.server.rate_limits import RateLimits
 from moot.server.schemas import DiscussionDraft, Id, MessageText, require_text
 from moot.services.discussions import DiscussionService, NewMessage, StartedRun
-from moot.store.discussions.discussions import Discussions
-from moot.store.library.presets import Presets
-from moot.store.runs.event_log import EventLog
-from moot.store.runs.runs import Runs
+from moot.store.stores import Stores
 from moot.types.accounts import Caller
 from moot.types.billing import MaxCostUsd
 from moot.types.errors import Forbidden, NotFound, UsageError
@@ -78,24 +75,21 @@ class AskResult(Struct, frozen=True, kw_only=True):
 class AskRunner:
     def __init__(
         self,
+        stores: Stores,
         discussion_service: DiscussionService,
         draft_validator: DraftValidator,
         limits: RateLimits,
-        discussions: Discussions,
-        presets: Presets,
-        events: EventLog,
         event_hub: EventHub,
-        runs: Runs,
         revocations: Revocations,
     ) -> None:
         self._discussion_service = discussion_service
         self._draft_validator = draft_validator
         self._limits = limits
-        self._discussions = discussions
-        self._presets = presets
-        self._events = events
+        self._discussions = stores.discussions
+        self._presets = stores.presets
+        self._events = stores.events
         self._event_hub = event_hub
-        self._runs = runs
+        self._runs = stores.runs
         self._revocations = revocations
         self._stop_tasks: set[asyncio.Task[None]] = set()
 

@@ -16,9 +16,7 @@ from moot.server.request_body import strip_nul
 from moot.server.schemas import Id
 from moot.services.knowledge import KnowledgeService
 from moot.services.validation_messages import explain_validation_error
-from moot.store.discussions.discussions import Discussions
-from moot.store.library.presets import Presets
-from moot.store.library.projects import Projects
+from moot.store.stores import Stores
 from moot.transcript.export import TranscriptExporter
 from moot.transcript.markdown_format import MarkdownFormat
 from moot.types.accounts import Caller
@@ -80,20 +78,18 @@ class McpTool(Struct, frozen=True, kw_only=True):
 class McpTools:
     def __init__(
         self,
+        stores: Stores,
         ask_runner: AskRunner,
-        discussions: Discussions,
         transcripts: TranscriptExporter,
-        presets: Presets,
-        projects: Projects,
         knowledge: KnowledgeService,
         limits: RateLimits,
         embedder: HttpEmbedder | None,
     ) -> None:
         self._ask_runner = ask_runner
-        self._discussions = discussions
+        self._discussions = stores.discussions
         self._transcripts = transcripts
-        self._presets = presets
-        self._projects = projects
+        self._presets = stores.presets
+        self._projects = stores.projects
         self._knowledge = knowledge
         self._limits = limits
         self._embedder = embedder

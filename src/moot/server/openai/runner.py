@@ -19,13 +19,12 @@ from moot.server.openai.request import (
 from moot.server.openai.schemas import CompletionRequest
 from moot.server.openai.virtual_models import VirtualModels
 from moot.server.rate_limits import RateLimits
-from moot.services.billing import BudgetGuards
+from moot.services.billing import AccountBudgetGuard
 from moot.services.discussions import DiscussionService, NewMessage
-from moot.store.billing.budgets import Budgets
-from moot.store.discussions.discussions import Discussions
-from moot.store.discussions.files import Files
+from moot.services.model_tasks import ModelTasks
 from moot.store.runs.event_log import EventLog
 from moot.store.runs.runs import Runs
+from moot.store.stores import Stores
 from moot.types.accounts import Caller
 from moot.types.errors import UsageError, prefix_not_found
 from moot.types.events import Event, RunEnded
@@ -74,24 +73,22 @@ class CompletionRun(Struct, frozen=True):
 class CompletionRunner:
     def __init__(
         self,
+        stores: Stores,
         virtual_models: VirtualModels,
         model_resolver: ModelResolver,
         ephemeral_runs: EphemeralRuns,
-        budget_guards: BudgetGuards,
-        budgets: Budgets,
+        model_tasks: ModelTasks,
         discussion_service: DiscussionService,
-        discussions: Discussions,
-        files: Files,
         event_reader: RunEventReader,
     ) -> None:
         self._virtual_models = virtual_models
         self._model_resolver = model_resolver
         self._ephemeral_runs = ephemeral_runs
-        self._budget_guards = budget_guards
-        self._budgets = budgets
+        self._model_tasks = model_tasks
+        self._budgets = stores.budgets
         self._discussion_service = discussion_service
-        self._discussions = discussions
-        self._files = files
+        self._discussions = stores.discussions
+        self._files = stores.files
         self._event_reader = event_reader
 
     async def start_completion(
@@ -123,7 +120,7 @@ class CompletionRunner:
         return CompletionRun(
             new_id("chatcmpl"),
             plan,
-            self._ephemeral_runs.stream(ephemeral_run, self._budget_guards.guard_for(caller)),
+            self._ephemeral_runs.stream(ephemeral_run, AccountBudgetGuard(self._model_tasks, caller)),
         )
 
     async def _send_to_discussion(

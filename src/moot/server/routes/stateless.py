@@ -16,7 +16,7 @@ from moot.server.errors import Problem, ProblemResponse
 from moot.server.rate_limits import model_request_rate
 from moot.server.sse import SSE_MEDIA_TYPE, SseConnections
 from moot.services.discussions import DiscussionService
-from moot.services.stateless import ModelChains, StatelessService
+from moot.services.stateless import ChainsByModel, StatelessService
 from moot.services.stateless_request import parse_lesson
 from moot.store.billing.budgets import Budgets
 from moot.types.accounts import Caller
@@ -63,7 +63,7 @@ async def stream_chat(
     return sse_connections.stream_response(_chat_frames(stateless.stream_turn(lesson, chains, payer)), caller)
 
 
-async def _resolve_models(model_resolver: ModelResolver, caller: Caller, request: ChatRequest) -> ModelChains:
+async def _resolve_models(model_resolver: ModelResolver, caller: Caller, request: ChatRequest) -> ChainsByModel:
     """Resolve each model of the request. Errors name the field that contains the model."""
     models = {"model": request.model}
     models |= {

@@ -3,9 +3,7 @@
 from moot.prompts.tasks.evaluation import RewriteTarget
 from moot.prompts.tokens import truncate_text
 from moot.services.evaluations.improve import ImprovementCase, PersonaImprover
-from moot.store.database import Database
-from moot.store.discussions.discussions import Discussions
-from moot.store.library.evaluations import AppliedImprovements, Evaluations
+from moot.store.stores import Stores
 from moot.types.accounts import Caller
 from moot.types.errors import Conflict
 from moot.types.evaluations import AppliedImprovement, Evaluation, ImprovementRound, best_round
@@ -15,10 +13,10 @@ MAX_NAME_CHARS = 60
 
 
 class ImprovementApplier:
-    def __init__(self, database: Database, worker: str, improver: PersonaImprover) -> None:
-        self._evaluations = Evaluations(database)
-        self._discussions = Discussions(database)
-        self._applied_improvements = AppliedImprovements(database, worker)
+    def __init__(self, stores: Stores, improver: PersonaImprover) -> None:
+        self._evaluations = stores.evaluations
+        self._discussions = stores.discussions
+        self._applied_improvements = stores.applied_improvements
         self._improver = improver
 
     async def apply_improvement(self, caller: Caller, id: str) -> Evaluation:

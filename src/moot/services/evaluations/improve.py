@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from moot.engine.model_resolution import ResolveModel
 from moot.engine.turns.structured_output import StructuredResult
 from moot.engine.turns.token_estimates import max_prompt_chars
-from moot.engine.waits import retry_while_unavailable
 from moot.prompts.tasks.evaluation import (
     RewriteAnswer,
     RewriteTarget,
@@ -25,9 +24,8 @@ from moot.prompts.tasks.evaluation import (
 from moot.services.evaluations.judge import EvaluatedAnswer, Judge
 from moot.services.model_tasks import ModelTasks
 from moot.services.prompt_replay import PromptReplay, ReplayedPrompt
-from moot.store.database import Database
-from moot.store.library.evaluations import BEING_IMPROVED, Evaluations, reject_if_applied
-from moot.store.library.personas import Personas
+from moot.store.library.evaluations import BEING_IMPROVED, reject_if_applied
+from moot.store.stores import Stores
 from moot.streaming.lesson_turn import extract_speech
 from moot.types.accounts import Caller
 from moot.types.billing import Payer, sum_costs
@@ -102,20 +100,18 @@ class ImprovementCase(Struct, frozen=True, kw_only=True):
 class PersonaImprover:
     def __init__(
         self,
-        database: Database,
-        worker: str,
+        stores: Stores,
         judge: Judge,
-        personas: Personas,
         resolve_model: ResolveModel,
         model_tasks: ModelTasks,
     ) -> None:
-        self._worker = worker
+        self._worker = stores.worker_id
         self._judge = judge
-        self._personas = personas
+        self._personas = stores.personas
         self._resolve_model = resolve_model
         self._model_tasks = model_tasks
-        self._evaluations = Evaluations(database)
-        self._prompt_replay = PromptReplay(database)
+        self._evaluations = stores.evaluations
+        self._prompt_replay = PromptReplay(stores)
         self._running: set[str] = set()  # ids of evaluations that this process improves
 
     async def improve_persona(self, caller: Caller, id: str) -> AsyncGenerator[ImprovementEvent, None]:
@@ -140,9 +136,7 @@ class PersonaImprover:
                     async for event in rounds:
                         yield event
             finally:
-                await retry_while_unavailable(
-                    lambda: self._evaluations.release_evaluation(caller.tenant, id, self._worker)
-                )
+                await self._evaluations.release_evaluation(caller.tenant, id, self._worker)
 
     async def build_case(self, caller: Caller, evaluation: Evaluation) -> ImprovementCase:
         """Raises Conflict if the persona was changed after the answer."""
@@ -253,6 +247,4 @@ class PersonaImprover:
             cost=sum_costs((rewrite.cost, answer.cost, judgement.cost)),
             created_at=time.time(),
         )
-        return await retry_while_unavailable(
-            lambda: self._evaluations.add_round(case.caller.tenant, evaluation.id, self._worker, new)
-        )
+        return await self._evaluations.add_round(case.caller.tenant, evaluation.id, self._worker, new)

@@ -11,10 +11,7 @@ from moot.engine.turns.structured_output import StructuredResult
 from moot.engine.turns.token_estimates import max_prompt_chars
 from moot.prompts.tasks.evaluation import Judgement, judge_request, require_one_verdict_each, sort_verdicts
 from moot.services.model_tasks import ModelTasks
-from moot.store.database import Database
-from moot.store.discussions.discussions import Discussions
-from moot.store.library.evaluations import Evaluations
-from moot.store.runs.runs import Runs
+from moot.store.stores import Stores
 from moot.types.accounts import Caller
 from moot.types.billing import Payer
 from moot.types.chunks import Usage
@@ -38,10 +35,10 @@ class EvaluatedAnswer(Struct, frozen=True, kw_only=True):
 
 
 class Judge:
-    def __init__(self, database: Database, resolve_model: ResolveModel, model_tasks: ModelTasks) -> None:
-        self._discussions = Discussions(database)
-        self._runs = Runs(database)
-        self._evaluations = Evaluations(database)
+    def __init__(self, stores: Stores, resolve_model: ResolveModel, model_tasks: ModelTasks) -> None:
+        self._discussions = stores.discussions
+        self._runs = stores.runs
+        self._evaluations = stores.evaluations
         self._resolve_model = resolve_model
         self._model_tasks = model_tasks
 

@@ -7,6 +7,7 @@ from msgspec.structs import asdict
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
+from moot.store.retry import retry_while_unavailable
 from moot.store.schema.billing import charge
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Usage
@@ -24,6 +25,7 @@ async def add_charges(database: Database, connection: AsyncConnection, payer: Pa
         await connection.execute(database.insert_into(charge).on_conflict_do_nothing(), rows)
 
 
+@retry_while_unavailable
 async def record_charges(database: Database, payer: Payer, *charges: Charge) -> None:
     """Store charges of calls outside a run, in their own transaction."""
     async with database.write() as connection:

@@ -6,6 +6,7 @@ from msgspec.structs import asdict
 from sqlalchemy import delete, select, update
 
 from moot.store.database import Database
+from moot.store.retry import retry_while_unavailable
 from moot.store.schema.discord import channel, channel_message, channel_post, channel_run
 from moot.store.schema.runs import run
 from moot.types.discord import ChannelBinding, DeliveryProgress
@@ -46,6 +47,7 @@ class Channels:
         async with self._database.write() as connection:
             await connection.execute(new.on_conflict_do_nothing())
 
+    @retry_while_unavailable
     async def pending_messages(self, id: str) -> list[str]:
         """Return the ids of queued messages, oldest first."""
         query = select(channel_message.c.id).where(channel_message.c.channel == id)

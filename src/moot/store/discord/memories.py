@@ -7,6 +7,7 @@ from sqlalchemy import select
 
 from moot.store.database import Database
 from moot.store.discussions.messages import MESSAGE_COLUMNS, is_current_version
+from moot.store.retry import retry_while_unavailable
 from moot.store.schema.discord import channel, channel_memory, channel_run
 from moot.store.schema.discussions import message
 from moot.store.schema.runs import run
@@ -63,6 +64,7 @@ class ChannelMemories:
             rows = [dict(row) for row in (await connection.execute(query)).mappings()]
         return {row.pop("participant"): MemorySummary(**row) for row in rows}
 
+    @retry_while_unavailable
     async def save_memory_summary(self, id: str, participant: str, summary: MemorySummary) -> None:
         """Replace the stored summary, unless a concurrent task stored a newer one."""
         values = asdict(summary)

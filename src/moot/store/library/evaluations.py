@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from moot.store.database import Database
 from moot.store.discussions.discussions import lock_discussions, notify_discussion_change
 from moot.store.library.personas import add_persona, drop_persona
+from moot.store.retry import retry_while_unavailable
 from moot.store.schema.discussions import discussion, message
 from moot.store.schema.library import persona, trial
 from moot.store.schema.runs import worker
@@ -56,6 +57,7 @@ class Evaluations:
             await save_improvement(connection, id, replace(now, held_by=worker_id))
         return _make_evaluation(row)
 
+    @retry_while_unavailable
     async def release_evaluation(self, tenant: str, id: str, worker_id: str) -> None:
         async with self._database.write() as connection:
             try:
@@ -65,6 +67,7 @@ class Evaluations:
             if now.held_by == worker_id:
                 await save_improvement(connection, id, replace(now, held_by=None))
 
+    @retry_while_unavailable
     async def add_round(self, tenant: str, id: str, worker_id: str, new: ImprovementRound) -> Evaluation:
         """Store a finished round. Raises Conflict if another worker has the evaluation by now."""
         async with self._database.write() as connection:

@@ -10,6 +10,7 @@ from sqlalchemy import func, insert, select
 
 from moot.store.billing.charges import add_charges
 from moot.store.database import Database
+from moot.store.retry import retry_while_unavailable
 from moot.store.schema.discussions import discussion, message
 from moot.store.schema.library import recap
 from moot.types.billing import Charge, Payer
@@ -42,11 +43,13 @@ class DiscussionSummaries:
         async with self._database.read() as connection:
             return [row.id for row in await connection.execute(newest) if matches(row.title)]
 
+    @retry_while_unavailable
     async def count_public_messages(self, discussion_id: str) -> int:
         query = select(func.count()).where(message.c.discussion == discussion_id, *PUBLIC_MESSAGES)
         async with self._database.read() as connection:
             return int((await connection.execute(query)).scalar_one())
 
+    @retry_while_unavailable
     async def newest_summary(self, tenant: str, discussion_id: str) -> DiscussionSummary | None:
         query = select(*SUMMARY_COLUMNS).where(recap.c.discussion == discussion_id, recap.c.tenant == tenant)
         newest = query.order_by(recap.c.created_at.desc(), recap.c.id.desc()).limit(1)
@@ -54,6 +57,7 @@ class DiscussionSummaries:
             row = (await connection.execute(newest)).mappings().first()
         return DiscussionSummary(**row) if row else None
 
+    @retry_while_unavailable
     async def save_summary(self, payer: Payer, new: DiscussionSummary, charge: Charge) -> None:
         """Store summary and charge in one transaction, so that neither is repeated after a crash."""
         async with self._database.write() as connection:

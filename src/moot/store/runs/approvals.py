@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, and_, select, update
 
 from moot.store.database import Database
 from moot.store.discussions.discussions import notify_discussion_change
+from moot.store.retry import retry_while_unavailable
 from moot.store.schema.runs import permission
 from moot.types.accounts import Caller
 from moot.types.errors import Conflict, NotFound
@@ -36,9 +37,11 @@ class Approvals:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @retry_while_unavailable
     async def request_approval(self, call: RequestedCall) -> None:
         await self._upsert_call(call, started=False)
 
+    @retry_while_unavailable
     async def record_call_start(self, call: RequestedCall) -> None:
         """Store that the call starts, also if it needed no approval."""
         await self._upsert_call(call, started=True)
@@ -47,6 +50,7 @@ class Approvals:
         """Reject later decisions on a pending request. Decided requests stay unchanged."""
         await self._void_open_requests(permission.c.id == call)
 
+    @retry_while_unavailable
     async def withdraw_run_requests(self, run: str) -> None:
         """Withdraw pending requests of an earlier execution, which no task waits for any more."""
         await self._void_open_requests(permission.c.run == run)
@@ -59,11 +63,13 @@ class Approvals:
         async with self._database.read() as connection:
             return tuple((await connection.execute(query.order_by(permission.c.run))).scalars())
 
+    @retry_while_unavailable
     async def is_always_allowed(self, discussion: str, tool: str) -> bool:
         """Return whether a user allowed the tool for the rest of the discussion."""
         mine = (permission.c.discussion == discussion, permission.c.tool == tool)
         return await self._has_row(*mine, permission.c.answer == "always")
 
+    @retry_while_unavailable
     async def has_earlier_start(self, call: RequestedCall) -> bool:
         """Return whether an earlier attempt at this turn started a call of the same tool.
 

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
 from moot.store.discussions.discussions import RUN_COLUMNS
+from moot.store.retry import retry_while_unavailable
 from moot.store.runs.lanes import add_lanes
 from moot.store.runs.workers import lock_worker
 from moot.store.schema.runs import permission, run, run_event
@@ -75,6 +76,7 @@ class Runs:
             plan: RunPlan = (await connection.execute(select(run.c.plan).where(run.c.id == id))).scalar_one()
         return plan
 
+    @retry_while_unavailable
     async def acquire_lease(self, id: str, worker: str, revision: int | None = None) -> RunLease | None:
         """Make `worker` the owner of a run and fence the previous owner.
 
@@ -101,6 +103,7 @@ class Runs:
             seq, must_wait = (await connection.execute(progress)).one()
         return RunLease(run=id, seq=seq, must_wait=must_wait, **row)
 
+    @retry_while_unavailable
     async def waiting_revision(self, id: str, worker: str) -> int | None:
         """Return the revision to execute next, or None if the run does not wait for this worker."""
         waiting = (run.c.id == id, run.c.worker == worker, run.c.status == "waiting")
@@ -109,6 +112,7 @@ class Runs:
             revision: int | None = (await connection.execute(query)).scalar()
         return revision
 
+    @retry_while_unavailable
     async def pending_commands(self, id: str) -> RunCommands:
         columns = (run.c.stop, run.c.stopped, run.c.revision, run.c.retried, run.c.plan)
         async with self._database.read() as connection:
@@ -142,11 +146,13 @@ class Runs:
             await self._database.notify(connection, "moot_control", id)
         return found
 
+    @retry_while_unavailable
     async def has_earlier_live_run(self, id: str) -> bool:
         """Return whether an earlier run of the same discussion is still live."""
         async with self._database.read() as connection:
             return (await connection.execute(_earlier_live_query(id).limit(1))).first() is not None
 
+    @retry_while_unavailable
     async def list_worker_runs(self, worker: str) -> Sequence[tuple[str, int]]:
         """Return id and revision of the live runs assigned to a worker."""
         query = select(run.c.id, run.c.begun).where(run.c.worker == worker, run.c.status.in_(LIVE_STATUSES))
