@@ -1,4 +1,4 @@
-/** A long model call that the user waits for: elapsed time, error, and a way to cancel. */
+/** A request that the user waits for, such as a save or a long model call: error, elapsed time, and a way to cancel. */
 
 export class AsyncTask {
   isBusy = $state(false);
