@@ -28,14 +28,14 @@ from moot.providers.registry import ResolvedModel
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import Script, Scripts
 from moot.streaming.cancellation import StopSignal
-from moot.types.events import Event, LedgerMade, RankingMade, RunEnded, SummaryMade, TurnEnded, TurnStarted
+from moot.types.events import ClaimsExtracted, Event, RankingMade, RunEnded, SummaryMade, TurnEnded, TurnStarted
 from moot.types.participants import make_participants
 from moot.types.requests import user_message
 from moot.types.run_plan import RunPlan
 
 LANES = (3, 12)
 MAX_OVERHEAD_PERCENT = 2.0
-REQUIRED_EVENTS = (SummaryMade, LedgerMade, RankingMade)
+REQUIRED_EVENTS = (SummaryMade, ClaimsExtracted, RankingMade)
 
 ScriptsByLane = dict[str, Script]
 Debate = Callable[[ScriptsByLane], Awaitable["DebateTiming"]]

@@ -60,28 +60,30 @@ async def measure_bare_calls(scripts: dict[str, Script]) -> float:
 
 
 def _seconds(script: Script, words: str) -> float:
-    return script.delay + script.pace * (ceil(len(script.answer_for(words)) / script.chunk) - 1)
+    return script.delay_seconds + script.chunk_interval_seconds * (
+        ceil(len(script.answer_for(words)) / script.chunk_chars) - 1
+    )
 
 
 def _debater(place: int, lanes: int) -> Script:
     others = dict.fromkeys(ascii_uppercase[: lanes - 1], 5)
     return Script(
         answer=f"{place}. {SAMPLE_ANSWER} {SAMPLE_ANSWER}",
-        when={
+        answer_if_contains={
             DEBATE_MARKER: f"{place}. I keep my position. {SAMPLE_ANSWER} {SAMPLE_ANSWER}",
             SYNTHESIS_MARKER: f"{SAMPLE_ANSWER} {SAMPLE_ANSWER}",
             SUMMARY_MARKER: json.dumps(_summary_answer(lanes)),
             CLAIMS_MARKER: json.dumps(_claims_answer(lanes)),
             VOTE_MARKER: json.dumps(others),
         },
-        chunk=CHUNK,
-        delay=0.4 + 0.05 * (place * 7 % lanes),
-        pace=0.05 + 0.04 * (place * 5 % lanes) / lanes,
+        chunk_chars=CHUNK,
+        delay_seconds=0.4 + 0.05 * (place * 7 % lanes),
+        chunk_interval_seconds=0.05 + 0.04 * (place * 5 % lanes) / lanes,
     )
 
 
 def _summary_answer(lanes: int) -> dict[str, object]:
-    row = {"initialSummary": "Round.", "refinedSummary": "Round.", "changedPosition": False, "keyPoints": []}
+    row = {"initial_summary": "Round.", "refined_summary": "Round.", "changed_position": False, "key_points": []}
     heads = {"overview": "Round.", "agreements": [], "disagreements": [], "convergence": "None."}
     return {**heads, **{f"p{place}": row for place in range(1, lanes + 1)}}
 
@@ -90,5 +92,5 @@ def _claims_answer(lanes: int) -> dict[str, object]:
     supporters = [{"who": f"p{place}", "quote": QUOTE} for place in range(1, min(lanes, 4) + 1)]
     return {
         "claims": [{"claim": "It is round.", "supporters": supporters, "opponents": []}] * CLAIMS,
-        "flips": [],
+        "position_changes": [],
     }

@@ -22,7 +22,7 @@ GOAL_MS = 5.0
 SCRIPTS = """\
 [murmur]
 answer = "{words}"
-pace = 0.05
+chunk_interval_seconds = 0.05
 """
 SETTINGS = '[providers.scripted]\nscript = "scripts.toml"\n'
 WORDS = "so it is " * 5000  # 20 chunks a second, for longer than anybody measures

@@ -45,8 +45,8 @@ def _answer(number: int) -> str:
 
 SCRIPTS = (
     "\n".join(
-        f"[voice{number}]\nanswer = {json.dumps(_answer(number))}\nchunk = {CHUNK}\npace = {PACE}\n"
+        f"[voice{number}]\nanswer = {json.dumps(_answer(number))}\nchunk_chars = {CHUNK}\nchunk_interval_seconds = {PACE}\n"
         for number in range(1, 7)
     )
-    + '\n[said]\nanswer = "Everyone who sits down at a round table can see everyone else."\nchunk = 100\n'
+    + '\n[said]\nanswer = "Everyone who sits down at a round table can see everyone else."\nchunk_chars = 100\n'
 )

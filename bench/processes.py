@@ -12,8 +12,8 @@ from socket import create_server
 import aiohttp
 
 ROOT = Path(__file__).parent.parent
-RATES = ("calls", "starts", "messages", "debates", "model_calls")
-UNLIMITED_RATES = "\n[rates]\n" + "".join(f"{name}_a_minute = 10_000_000\n" for name in RATES)
+RATES = ("requests", "model_requests", "messages", "debates", "model_calls")
+UNLIMITED_RATES = "\n[rates]\n" + "".join(f"{name}_per_minute = 10_000_000\n" for name in RATES)
 MOOT = Path(sys.executable).parent / "moot"
 POLL_SECONDS = 0.005
 CLOSED_ADDRESS = "http://127.0.0.1:1/v1"  # where nothing listens

@@ -24,12 +24,7 @@ CHANNEL_MEMBERS = ChannelMembers(
     other_participants=("Beta", "Gamma"),
     members=tuple(ChannelMember(str(number), (f"member{number}",)) for number in range(1000)),
 )
-DEGREES: dict[str, DeliveryStyle] = {
-    "degree 0, gathered": 0,
-    "degree 1, a paragraph": 1,
-    "degree 2, and typing": 2,
-    "degree 3, a sentence": 3,
-}
+DELIVERY_STYLES: tuple[DeliveryStyle, ...] = ("whole", "paragraphs", "typing", "sentences")
 CODE = "```python\ndef longest(words):\n    return max(words, key=len)  # the first, if there are two\n```\n"
 TABLE = "| word | length |\n| --- | ---: |\n| provider | 8 |\n| chunk | 5 |\n"
 
@@ -52,13 +47,13 @@ def make_answer(kilobytes: int) -> str:
 def measured_segmenters() -> dict[str, CreateSegmenter]:
     """Return what is measured, by name; each begins a new answer."""
     outlets: dict[str, CreateSegmenter] = {
-        name: partial(
+        style: partial(
             MessageFormatter,
-            delivery_style=degree,
+            delivery_style=style,
             channel_members=CHANNEL_MEMBERS,
             random_source=lambda: 0.5,
         )
-        for name, degree in DEGREES.items()
+        for style in DELIVERY_STYLES
     }
     return {"pieces alone": partial(Segmenter, sentences=False), **outlets}
 

@@ -30,14 +30,14 @@ SCRIPTS = {
         answer="Yes, if the team wants to. Memory errors go away as a class, the compiler reviews every "
         "change, and a server that idles at twenty megabytes is a pleasant thing to own. The price is paid "
         "once, at the start; the calm is paid out every day after that. Begin with the one service that hurts.",
-        pace=0.08,
+        chunk_interval_seconds=0.08,
     ),
     "sceptic": Script(
         answer="No. What did users ask for last month? A rewrite answers none of it. Profile first: most slow "
         "servers wait for a database, and a query waits just as long in Rust. If one hot loop is left after "
         "that, rewrite the loop and keep the server.",
         thoughts="What problem is this the answer to?",
-        pace=0.11,
+        chunk_interval_seconds=0.11,
     ),
     "unplugged": Script(fault="forbidden"),
 }

@@ -84,7 +84,7 @@ SCENES = (
         message="I may move abroad for work, and my family would rather stay.",
         participants=[voice("Ida", "ida"), voice("Ben", "ben"), voice("Cy", "cy")],
         mode="advisors",
-        rules={"advisors": {"synthesis": True, "early": 0}},
+        rules={"advisors": {"synthesis": True, "question_turns": 0}},
         ready="Synthesis",
     ),
     Scene(

@@ -26,10 +26,10 @@ REQUEST_COUNTS = (20, 200)
 AFFORDABLE_RUNS = 10
 UNLIMITED = 1_000_000
 RATES = RateSettings(
-    calls_a_minute=UNLIMITED,
-    messages_a_minute=UNLIMITED,
+    requests_per_minute=UNLIMITED,
+    messages_per_minute=UNLIMITED,
     messages_burst=UNLIMITED,
-    model_calls_a_minute=UNLIMITED,
+    model_calls_per_minute=UNLIMITED,
 )
 QUESTION = {"message": "What is a moot?", "participants": ["scripted/dear"], "language": "en"}
 
@@ -38,7 +38,7 @@ class CountingProvider(ScriptedProvider):
     """A model that answers in a few words, once it is let; and how often it was asked."""
 
     def __init__(self) -> None:
-        super().__init__(Scripts({"dear": Script(answer="A meeting.", price=1000)}))
+        super().__init__(Scripts({"dear": Script(answer="A meeting.", usd_per_million_tokens=1000)}))
         self.request_count = 0
         self.may_answer = asyncio.Event()
 
@@ -51,7 +51,7 @@ class CountingProvider(ScriptedProvider):
 
 @asynccontextmanager
 async def serve_app(url: str, models: CountingProvider, budget: float | None) -> AsyncIterator[AsyncClient]:
-    settings = Settings(database_url=url, budget=budget, rates=RATES)
+    settings = Settings(database_url=url, weekly_budget_usd=budget, rates=RATES)
     async with open_worker(settings, {"MOOT_SECRET": ENCRYPTION_SECRET}, "http://localhost/") as worker:
         worker.engine.registry._providers["scripted"] = models
         transport = ASGITransport(app=await worker.build_asgi_app(loopback=True))
@@ -63,7 +63,7 @@ async def serve_app(url: str, models: CountingProvider, budget: float | None) ->
 async def wait_until_nothing_reserved(client: AsyncClient) -> None:
     """Wait until nothing is reserved any more."""
     async with asyncio.timeout(60):
-        while (await client.get("/api/budget")).json()["reserved"]:
+        while (await client.get("/api/budget")).json()["reserved_usd"]:
             await asyncio.sleep(0.02)
 
 
@@ -82,7 +82,7 @@ async def test_concurrent_requests_start_only_as_many_runs_as_budget_allows(
     models = CountingProvider()
     async with migrated_database_url(kind, tmp_path) as url:
         async with serve_app(url, models, None) as client:
-            estimate = (await client.post("/api/estimate", json=QUESTION)).json()["forecast"]["cost"]
+            estimate = (await client.post("/api/estimate", json=QUESTION)).json()["forecast"]["cost_usd"]
         async with serve_app(url, models, estimate * (AFFORDABLE_RUNS + 0.5)) as client:
             replies = await asyncio.gather(*(create_discussion(client) for _ in range(rush)))
             assert Counter(reply.status_code for reply in replies) == {
@@ -92,7 +92,7 @@ async def test_concurrent_requests_start_only_as_many_runs_as_budget_allows(
             models.may_answer.set()
             await wait_until_nothing_reserved(client)
             assert models.request_count == AFFORDABLE_RUNS
-            assert (await client.get("/api/budget")).json()["left"] > estimate
+            assert (await client.get("/api/budget")).json()["remaining_usd"] > estimate
             assert (await create_discussion(client)).status_code == 201, (
                 "the answers were cheaper than they might have been"
             )

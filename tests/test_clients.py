@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 SETTINGS = """\
-line_up = ["scripted/advocate", "scripted/sceptic", "scripted/undecided"]
+participants = ["scripted/advocate", "scripted/sceptic", "scripted/undecided"]
 """
 LLM_MODELS = """\
 - model_id: moot/debate

@@ -29,13 +29,13 @@ PHASES_BY_PROMPT = {
     debate_scripts.SECOND_ANSWER_PROMPT: "debate",
     debate_scripts.SYNTHESIS_PROMPT: "synthesis",
     debate_scripts.DEBATE_SUMMARY_PROMPT: "summary",
-    debate_scripts.CLAIMS_PROMPT: "ledger",
-    debate_scripts.JUDGE_PROMPT: "ballot",
+    debate_scripts.CLAIMS_PROMPT: "claims",
+    debate_scripts.JUDGE_PROMPT: "vote",
     debate_scripts.AGREEMENT_PROMPT: "gate",
     advisor_scripts.CROSS_TALK_PROMPT: "cross_talk",
     advisor_scripts.SYNTHESIS_PROMPT: "together",
 }
-ANALYSIS_PHASES = {"summary", "ledger", "ballot", "gate"}
+ANALYSIS_PHASES = {"summary", "claims", "vote", "gate"}
 model_numbers = count(1)
 
 
@@ -127,8 +127,8 @@ class RetriedRunReader(RunReader):
 
 CALLS_WITHOUT_KILL = Counter(
     {
-        **{(who, at): 1 for who in ("yes", "no", "perhaps") for at in (FIRST_STAGE, "debate", "ballot")},
-        **{("yes", at): 1 for at in ("synthesis", "summary", "ledger")},
+        **{(who, at): 1 for who in ("yes", "no", "perhaps") for at in (FIRST_STAGE, "debate", "vote")},
+        **{("yes", at): 1 for at in ("synthesis", "summary", "claims")},
     }
 )
 
@@ -145,8 +145,8 @@ async def assert_debate_complete(cluster: DebateCluster, run: str) -> None:
     assert [(one["participant"], one["status"]) for one in report["lanes"]] == [
         (who, "complete") for who in ("alpha", "beta", "gamma")
     ]
-    assert len(report["summary"]["perModel"]) == 3
-    assert len(report["ranking"]["ballots"]) == 3
+    assert len(report["summary"]["per_model"]) == 3
+    assert len(report["ranking"]["votes"]) == 3
     assert report["claims"]
 
 
@@ -165,8 +165,8 @@ def assert_no_repeated_events(events: list[Any]) -> None:
         ("no", "debate", 5),
         pytest.param("yes", "synthesis", 11, marks=pytest.mark.slow),
         pytest.param("yes", "summary", 11, marks=pytest.mark.slow),
-        pytest.param("yes", "ledger", 11, marks=pytest.mark.slow),
-        pytest.param("perhaps", "ballot", 11, marks=pytest.mark.slow),
+        pytest.param("yes", "claims", 11, marks=pytest.mark.slow),
+        pytest.param("perhaps", "vote", 11, marks=pytest.mark.slow),
     ],
 )
 async def test_debate_resumes_after_kill_in_each_phase(cluster: DebateCluster, who: str, at: str, before: int) -> None:
@@ -221,8 +221,8 @@ async def test_lane_retry_resumes_after_kill(cluster: DebateCluster) -> None:
         {
             ("perhaps", FIRST_STAGE): 1,
             ("perhaps", "debate"): 2,
-            **{(who, "ballot"): 1 for who in ("yes", "no", "perhaps")},
-            **{("yes", at): 1 for at in ("synthesis", "summary", "ledger")},
+            **{(who, "vote"): 1 for who in ("yes", "no", "perhaps")},
+            **{("yes", at): 1 for at in ("synthesis", "summary", "claims")},
         }
     ), "what the others answered stays"
     await assert_debate_complete(cluster, reader.run)
@@ -236,7 +236,7 @@ async def test_lane_retry_requested_during_run_survives_kill(
 ) -> None:
     cluster.models.refusal_rules.append(call_matcher("perhaps", FIRST_STAGE))
     cluster.models.hold_rules += [call_matcher(who, at)] * kills
-    reader, _ = await cluster.open_debate("yes", "no", "perhaps", debate={"gate": gate})
+    reader, _ = await cluster.open_debate("yes", "no", "perhaps", debate={"skip_if_agreed": gate})
     await cluster.models.wait_for_held_calls()
     await cluster.post_until_accepted(f"/api/runs/{reader.run}/lanes/gamma/retry", {})
     for kill in range(1, kills + 1):

@@ -17,8 +17,8 @@ from tests.support.moot_server import MootServer
 SCRIPT = """
 [telling]
 answer = "One.\\n\\nTwo.\\n\\nThree.\\n\\nFour.\\n\\nFive.\\n\\nSix."
-chunk = 4
-pace = 0.05
+chunk_chars = 4
+chunk_interval_seconds = 0.05
 """
 PARAGRAPHS = ["One.", "Two.", "Three.", "Four.", "Five.", "Six."]
 

@@ -85,7 +85,7 @@ async def test_kill_loses_no_accepted_run_no_regeneration_and_no_follow_up(tmp_p
         interrupted = await here.open_discussion("parallel", "yielding-b", "yielding-c")
         await interrupted.wait_for_text(2)
         turn = f"/api/discussions/{answered.discussion}/turns/{first['id']}"
-        again = (await here.post_until_accepted(f"{turn}/again", {"model": "lab/yielding-d"})).body["run"]["id"]
+        again = (await here.post_until_accepted(f"{turn}/regenerate", {"model": "lab/yielding-d"})).body["run"]["id"]
         regenerated = RunReader(here, answered.discussion, again)
         await regenerated.wait_for_text()
         accepted, follow_up = await asyncio.gather(
@@ -137,7 +137,7 @@ async def test_regeneration_resumes_after_kill_and_is_stored_once(kind: Database
         await old.wait_for_end()
         [first] = await old.check_stored_answers()
         turn = f"/api/discussions/{old.discussion}/turns/{first['id']}"
-        run = (await here.post_until_accepted(f"{turn}/again", {"model": "lab/yielding-b"})).body["run"]["id"]
+        run = (await here.post_until_accepted(f"{turn}/regenerate", {"model": "lab/yielding-b"})).body["run"]["id"]
         new = RunReader(here, old.discussion, run)
         await new.wait_for_text()
         server.kill()

@@ -139,7 +139,9 @@ async def test_lesson_resumes_after_kill_in_turn_or_decision(cluster: LessonClus
     events = reader.events
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
     assert [e["kind"] for e in events if e["type"] == "notice"] == ["resumed"]
-    assert [e["next"] for e in events if e["type"] == "decision"] == [*SPEAKER_ORDER, "END"], "each is told once"
+    assert [e["next"] for e in events if e["type"] == "speaker_selected"] == [*SPEAKER_ORDER, "END"], (
+        "each is told once"
+    )
     assert [e["participant"] for e in events if e["type"] == "turn_ended"] == SPEAKER_ORDER
     cut = (who, "decision" if decision else "turn")
     assert cluster.call_counts(names) == CALLS_WITHOUT_KILL + Counter({cut: 1}), "only what was cut off is asked again"
@@ -156,7 +158,7 @@ async def assert_lesson_complete(cluster: LessonCluster, reader: RunReader) -> N
     notes = [element.id for element in replay_actions(fold_events(log).actions).elements]
     assert [note.partition("-")[0] for note in notes] == SPEAKER_ORDER
     for query in ("", f"?run={reader.run}"):
-        board = await cluster.get_json(f"/api/discussions/{reader.discussion}/board{query}")
+        board = await cluster.get_json(f"/api/discussions/{reader.discussion}/whiteboard{query}")
         assert [element["id"] for element in board["elements"]] == notes
 
 
@@ -173,6 +175,6 @@ async def test_lesson_stopped_before_kill_keeps_streamed_actions(
     *_, last = [e for e in reader.events if e["type"] == "turn_ended"]
     assert (last["participant"], last["status"]) == ("beta", "stopped")
     seen = [e for e in reader.events if e["type"] == "action" and e["participant"] == "beta"]
-    assert seen[-1]["action"]["elementId"] in last["message"]["script"]
-    board = await cluster.get_json(f"/api/discussions/{reader.discussion}/board")
+    assert seen[-1]["action"]["elementId"] in last["message"]["lesson_items"]
+    board = await cluster.get_json(f"/api/discussions/{reader.discussion}/whiteboard")
     assert board["elements"][-1]["id"] == seen[-1]["action"]["elementId"]

@@ -35,11 +35,11 @@ SETTINGS = """\
 script = "readers.toml"
 
 [rates]
-calls_a_minute = 1_000_000
-starts_a_minute = 1_000_000
-messages_a_minute = 1_000_000
-debates_a_minute = 1_000_000
-model_calls_a_minute = 1_000_000
+requests_per_minute = 1_000_000
+model_requests_per_minute = 1_000_000
+messages_per_minute = 1_000_000
+debates_per_minute = 1_000_000
+model_calls_per_minute = 1_000_000
 """
 SCRIPTS = """\
 [export]
@@ -54,7 +54,7 @@ answer = '{"verdicts": [{"number": 1, "reason": "So it is.", "passed": true}]}'
 [questions]
 answer = '{"questions": ["Since when?"]}'
 
-[perspectives]
+[persona-suggestions]
 answer = '[{"name": "Ada", "category": "thinker", "description": "You count.", "rationale": "It helps."}]'
 """
 
@@ -102,7 +102,7 @@ async def _create_resources(server: MootServer) -> Ids:
     post = (await server.post(f"/api/projects/{project}/posts", {"title": "On tables"})).body["id"]
     persona = (await server.post("/api/personas", {"name": "Ada", "system_prompt": "Be Ada."})).body["id"]
     two = {"name": "Two", "participants": ["scripted/echo", "scripted/steady"]}
-    line_up = (await server.post("/api/line-ups", two)).body["id"]
+    preset = (await server.post("/api/presets", two)).body["id"]
     token = (await server.post("/api/tokens", {"name": "A token"})).body["id"]
     body = {"message": "What is a moot?", "participants": ["scripted/echo"], "project": project}
     opened = (await server.post("/api/discussions", body)).body
@@ -110,15 +110,15 @@ async def _create_resources(server: MootServer) -> Ids:
     discussion = opened["discussion"]["id"]
     (_, turn) = (await server.get(f"/api/discussions/{discussion}")).body["messages"]
     asserted = {"assertions": "It answers.", "judge": "scripted/judge"}
-    judged = (await server.post(f"/api/messages/{turn['id']}/assertions", asserted)).body
+    judged = (await server.post(f"/api/messages/{turn['id']}/evaluations", asserted)).body
     return {
         "/api/discussions/": {"id": discussion, "turn": turn["id"]},
         "/api/messages/": {"id": turn["id"]},
-        "/api/trials/": {"id": judged["trial"]["id"]},
+        "/api/evaluations/": {"id": judged["evaluation"]["id"]},
         "/api/runs/": {"id": opened["run"]["id"], "participant": "alpha", "call": "call_none"},
         "/api/personas/": {"id": persona},
         "/api/projects/": {"id": project, "post_id": post},
-        "/api/line-ups/": {"id": line_up},
+        "/api/presets/": {"id": preset},
         "/api/tokens/": {"id": token},
         "/api/keys/": {"provider": "openai"},
         "/api/files/": {"id": await _upload_file(server)},
@@ -171,13 +171,13 @@ def use_existing_resources(case: Case[Any], ids: Ids) -> None:
             case.path_parameters = known
     if (asked := case.path.rpartition("/")[2]) in {"export", "consolidate"}:
         case.body = {"model": f"scripted/{asked}"}
-    if asked in {"questions", "perspectives"} and isinstance(case.body, dict):
+    if asked in {"questions", "persona-suggestions"} and isinstance(case.body, dict):
         case.body = case.body | {"model": f"scripted/{asked}"}
-    if asked == "assertions" and isinstance(case.body, dict):
+    if asked == "evaluations" and isinstance(case.body, dict):
         case.body = {"assertions": "It answers.", "judge": "scripted/judge"}
-    if asked == "again" and isinstance(case.body, dict):
+    if asked == "regenerate" and isinstance(case.body, dict):
         case.body = {"model": "scripted/echo"}
-    if asked == "choose" and isinstance(case.body, dict):
+    if asked == "select" and isinstance(case.body, dict):
         case.body = {"version": case.path_parameters["turn"]}
     if case.path == STATELESS_PATH and isinstance(case.body, dict):
         config: Any = case.body["config"]
@@ -185,7 +185,7 @@ def use_existing_resources(case: Case[Any], ids: Ids) -> None:
         present = {"agents": agents, "agentIds": [agents[0]["id"], *config["agentIds"]][:24]}
         case.body |= {"model": "scripted/echo", "apiKey": "", "config": {**config, **present}}
     if isinstance(case.body, dict) and "participants" in case.body:
-        made_up = dict.fromkeys(("persona", "project", "model", "language", "clerk", "files"))
+        made_up = dict.fromkeys(("persona", "project", "model", "language", "task_model", "files"))
         kept = {name: value for name, value in case.body.items() if name not in made_up}
         case.body = kept | {"participants": ["scripted/echo"]}
 
@@ -217,8 +217,8 @@ def test_every_error_response_is_problem_json(description: Any) -> None:
 
 def test_streaming_operations_declare_event_stream(description: Any) -> None:
     for path in (
-        "/api/trials/{id}/improve",
-        "/api/perspectives",
+        "/api/evaluations/{id}/improve",
+        "/api/persona-suggestions",
         STATELESS_PATH,
         "/api/events",
         "/api/runs/{id}/events",

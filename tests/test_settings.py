@@ -107,9 +107,9 @@ def test_load_settings_ignores_empty_environment_variables(settings_files: Setti
         ('[providers.a]\nurl = "http://a"', "[providers.a]: Object contains unknown field `url`"),
         ('[providers.a]\napi = "carrier pigeon"', "carrier pigeon"),
         ('[fallback]\n"a/b" = "c/d"', "$.fallback"),
-        ("[rates]\ncalls_a_minute = 0", "$.rates.calls_a_minute"),
-        ("[rates]\nstarts_a_minute = -1", "$.rates.starts_a_minute"),
-        ("[rates]\nlogins_a_minute = 9", "unknown field `logins_a_minute`"),
+        ("[rates]\nrequests_per_minute = 0", "$.rates.requests_per_minute"),
+        ("[rates]\nmodel_requests_per_minute = -1", "$.rates.model_requests_per_minute"),
+        ("[rates]\nlogins_per_minute = 9", "unknown field `logins_per_minute`"),
         ('metrics_token = ""', "$.metrics_token"),
         ('[providers.a]\nkey_env = "MOOT_SECRET"', "variable of Moot itself"),
     ],
@@ -126,13 +126,13 @@ def test_load_settings_error_names_file_and_location(settings_files: SettingsFil
 @pytest.mark.parametrize(
     ("variable", "value", "said"),
     [
-        ("MOOT_LEASE", "soon", "from 1 to 600"),
-        ("MOOT_LEASE", "0", "from 1 to 600"),
+        ("MOOT_WORKER_LEASE_SECONDS", "soon", "from 1 to 600"),
+        ("MOOT_WORKER_LEASE_SECONDS", "0", "from 1 to 600"),
         ("MOOT_AUTH", "none", "`local` or `accounts`"),
         ("MOOT_METRICS_TOKEN", "short", "16 characters"),
-        ("MOOT_BUDGET", "-1", "US dollars"),
-        ("MOOT_BUDGET", "nan", "US dollars"),
-        ("MOOT_BUDGET", "much", "US dollars"),
+        ("MOOT_WEEKLY_BUDGET_USD", "-1", "US dollars"),
+        ("MOOT_WEEKLY_BUDGET_USD", "nan", "US dollars"),
+        ("MOOT_WEEKLY_BUDGET_USD", "much", "US dollars"),
     ],
 )
 def test_load_settings_error_names_environment_variable(
@@ -148,39 +148,39 @@ def test_load_settings_reads_server_settings_from_environment(settings_files: Se
     environment = {
         "MOOT_DATABASE_URL": "sqlite:////srv/moot.db",
         "MOOT_AUTH": "accounts",
-        "MOOT_LEASE": "2.5",
-        "MOOT_EMBEDDING": "ollama/nomic-embed-text",
-        "MOOT_CLERK": "ollama/llama3.2",
+        "MOOT_WORKER_LEASE_SECONDS": "2.5",
+        "MOOT_EMBEDDING_MODEL": "ollama/nomic-embed-text",
+        "MOOT_TASK_MODEL": "ollama/llama3.2",
         "MOOT_METRICS_TOKEN": "a token for prometheus",
-        "MOOT_BUDGET": "2.50",
-        "MOOT_HOSTS": "moot.example, moot.home",
-        "MOOT_LINE_UP": "ollama/llama3.2, ollama/qwen3",
+        "MOOT_WEEKLY_BUDGET_USD": "2.50",
+        "MOOT_ALLOWED_HOSTS": "moot.example, moot.home",
+        "MOOT_PARTICIPANTS": "ollama/llama3.2, ollama/qwen3",
     }
     assert load_settings(None, environment) == Settings(
         database_url="sqlite:////srv/moot.db",
         auth="accounts",
-        lease=2.5,
-        embedding="ollama/nomic-embed-text",
-        clerk="ollama/llama3.2",
+        worker_lease_seconds=2.5,
+        embedding_model="ollama/nomic-embed-text",
+        task_model="ollama/llama3.2",
         metrics_token="a token for prometheus",
-        budget=2.5,
-        hosts=("moot.example", "moot.home"),
-        line_up=("ollama/llama3.2", "ollama/qwen3"),
+        weekly_budget_usd=2.5,
+        allowed_hosts=("moot.example", "moot.home"),
+        participants=("ollama/llama3.2", "ollama/qwen3"),
     )
 
 
 def test_load_settings_reads_rates_per_minute(settings_files: SettingsFiles) -> None:
     assert load_settings(None, NO_ENVIRONMENT).rates == RateSettings(
-        calls_a_minute=600,
-        starts_a_minute=60,
-        messages_a_minute=10,
+        requests_per_minute=600,
+        model_requests_per_minute=60,
+        messages_per_minute=10,
         messages_burst=3,
-        debates_a_minute=5,
+        debates_per_minute=5,
         debates_burst=1,
-        model_calls_a_minute=1000,
+        model_calls_per_minute=1000,
     )
-    settings_files.local_file.write_text("[rates]\nmessages_a_minute = 5")
-    assert load_settings(None, NO_ENVIRONMENT).rates == RateSettings(messages_a_minute=5)
+    settings_files.local_file.write_text("[rates]\nmessages_per_minute = 5")
+    assert load_settings(None, NO_ENVIRONMENT).rates == RateSettings(messages_per_minute=5)
 
 
 def test_load_settings_rejects_file_that_is_not_text(settings_files: SettingsFiles) -> None:
@@ -219,8 +219,8 @@ def test_ask_merges_settings_from_named_local_and_user_files(moot: MootCli) -> N
 @pytest.mark.parametrize(
     ("name", "script"),
     [
-        ("talk.toml", '[greeter]\nanswer = "Hello, {question}! ({system})"\nchunk = 3\n'),
-        ("talk.yaml", 'greeter:\n  answer: "Hello, {question}! ({system})"\n  chunk: 3\n'),
+        ("talk.toml", '[greeter]\nanswer = "Hello, {question}! ({system})"\nchunk_chars = 3\n'),
+        ("talk.yaml", 'greeter:\n  answer: "Hello, {question}! ({system})"\n  chunk_chars: 3\n'),
     ],
     ids=["toml", "yaml"],
 )

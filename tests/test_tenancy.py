@@ -30,13 +30,13 @@ answer = '{{"summary": "{SECRET}", "usefulness": 1, "insights": [{{"title": "{SE
 answer = '{{"verdicts": [{{"number": 1, "reason": "{SECRET}", "passed": false}}]}}'
 [mirror]
 answer = '[{{"type": "text", "content": "{{system}}"}}]'
-chunk = 10_000
+chunk_chars = 10_000
 """
 VOLATILE_TABLES = {
-    "rate",
+    "rate_limit",
     "session",
     "worker",
-    "persona_use",
+    "persona_usage",
     "token_rate",
 }  # tables that change by themselves
 
@@ -58,7 +58,7 @@ BODIES: dict[str, Any] = {
     "update_post": {"title": "Mine now"},
     "export_discussion": {"model": "scripted/reader"},
     "consolidate_project": {"model": "scripted/reader"},
-    "resolve_approval": {"answer": "allow"},
+    "resolve_approval": {"decision": "allow"},
     "judge_answer": {"assertions": "It is hers.", "judge": "scripted/judge"},
 }
 NEW_DISCUSSION = {"message": "Whose is it?", "participants": ["scripted/echo"]}
@@ -149,7 +149,7 @@ async def _create_ada_resources(server: MootServer, ada: Headers) -> dict[str, d
     post = (await create_resource(f"/api/projects/{project}/posts", {"title": SECRET}))["id"]
     persona = (await create_resource("/api/personas", {"name": SECRET, "system_prompt": SECRET}))["id"]
     seats = [{"model": "scripted/echo", "persona": persona}]
-    line_up = (await create_resource("/api/line-ups", {"name": SECRET, "participants": seats}))["id"]
+    preset = (await create_resource("/api/presets", {"name": SECRET, "participants": seats}))["id"]
     session = await _log_in(server, "ada")
     token = (await server.post("/api/tokens", {"name": SECRET}, session)).body["id"]
     opened = await create_resource(
@@ -168,16 +168,16 @@ async def _create_ada_resources(server: MootServer, ada: Headers) -> dict[str, d
     messages = (await server.get(f"/api/discussions/{discussion}", ada)).body["messages"]
     answer = messages[-1]["id"]
     judged = await create_resource(
-        f"/api/messages/{answer}/assertions", {"assertions": SECRET, "judge": "scripted/judge"}
+        f"/api/messages/{answer}/evaluations", {"assertions": SECRET, "judge": "scripted/judge"}
     )
     return {
         "/api/discussions/": {"id": discussion, "turn": answer},
         "/api/messages/": {"id": answer},
-        "/api/trials/": {"id": judged["trial"]["id"]},
+        "/api/evaluations/": {"id": judged["evaluation"]["id"]},
         "/api/runs/": {"id": run, "participant": "ursula", "call": "call_none"},
         "/api/personas/": {"id": persona},
         "/api/projects/": {"id": project, "post_id": post},
-        "/api/line-ups/": {"id": line_up},
+        "/api/presets/": {"id": preset},
         "/api/tokens/": {"id": token},
         "/api/files/": {"id": await _upload_file(server, ada)},
     }
@@ -251,12 +251,12 @@ async def test_foreign_id_below_own_resource_is_not_found(tenancy: TenancySetup,
         ("GET", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}/prompt", None),
         ("GET", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}/prompt/parts", None),
         ("GET", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}/versions", None),
-        ("POST", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}/again", {}),
+        ("POST", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}/regenerate", {}),
         ("PATCH", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}", {"content": "Mine now"}),
-        ("POST", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}/choose", {"version": turn}),
+        ("POST", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}/select", {"version": turn}),
         (
             "POST",
-            f"/api/discussions/{opened['discussion']['id']}/turns/{opened['message']['id']}/choose",
+            f"/api/discussions/{opened['discussion']['id']}/turns/{opened['message']['id']}/select",
             {"version": turn},
         ),
     ):
@@ -290,11 +290,11 @@ def with_field(body: Any, field: tuple[str, ...], id: str) -> Any:
 async def test_foreign_id_in_body_is_not_found(tenancy: TenancySetup, credential: str) -> None:
     who = tenancy.bob[credential]
     mine = await tenancy.open_discussion(who)
-    kept = await tenancy.server.post("/api/line-ups", BODIES["create_preset"], who)
+    kept = await tenancy.server.post("/api/presets", BODIES["create_preset"], who)
     own = {
         "/api/discussions/": {"id": mine["discussion"]["id"]},
         "/api/runs/": {"id": mine["run"]["id"]},
-        "/api/line-ups/": {"id": kept.body["id"]},
+        "/api/presets/": {"id": kept.body["id"]},
     }
     kinds = {
         "persona": "/api/personas/",
@@ -359,7 +359,7 @@ async def test_lists_and_searches_return_nothing_of_other_tenants(tenancy: Tenan
         f"/api/discussions?q={SECRET}",
         "/api/personas?limit=100",
         "/api/projects?limit=100",
-        "/api/line-ups?limit=100",
+        "/api/presets?limit=100",
         "/api/activity",
         "/api/tokens",
         "/api/providers",
@@ -393,7 +393,7 @@ async def test_foreign_live_run_is_not_visible(tenancy: TenancySetup, credential
         assert (await server.get("/api/activity", tenancy.ada)).body == [going_on]
 
         async with aclosing(server.events("/api/events", who)) as changes:
-            assert (await anext(changes)).data == {"type": "activity", "runs": [], "asking": []}
+            assert (await anext(changes)).data == {"type": "activity", "runs": [], "awaiting_approval": []}
             await server.post(f"/api/runs/{live['run']['id']}/stop", {}, tenancy.ada)
             async for frame in server.events(path, tenancy.ada):
                 ended = frame.data

@@ -19,7 +19,7 @@ SCRIPTS = (
     + """
 [hanger]
 answer = "I note it."
-then = "Done: {result}"
+answer_after_tool = "Done: {result}"
 [hanger.tool]
 name = "notes__write_and_hang"
 arguments = '{"text": "one"}'
@@ -71,7 +71,7 @@ class ToolSetup:
         return await self.read_until(run, lambda event: event["type"] == "run_ended")
 
     async def answer_approval(self, run: str, call: str, answer: str) -> int:
-        reply = await self.server.post(f"/api/runs/{run}/approvals/{call}", {"answer": answer})
+        reply = await self.server.post(f"/api/runs/{run}/approvals/{call}", {"decision": answer})
         return reply.status
 
     async def last_message(self, discussion: str) -> Any:
@@ -126,7 +126,7 @@ async def test_tool_call_is_streamed_stored_and_in_transcript(tool_setup: ToolSe
     turn = await tool_setup.last_message(started["discussion"]["id"])
     assert turn["content"] == "Let me look.\n\nIt says: moot: a meeting"
     (use,) = turn["tools"]
-    assert (use["name"], use["content"], use["said"]) == ("notes/look_up", "moot: a meeting", 12)
+    assert (use["name"], use["content"], use["text_offset"]) == ("notes/look_up", "moot: a meeting", 12)
     path = f"/api/discussions/{started['discussion']['id']}/transcript"
     for form in ("md", "json", "html"):
         written = (await tool_setup.server.get(f"{path}.{form}")).text.replace("\\", "")
@@ -149,7 +149,7 @@ async def test_run_calls_built_in_tool(tool_setup: ToolSetup) -> None:
 
 async def test_pending_approval_does_not_block_other_lane(tool_setup: ToolSetup) -> None:
     run = (await tool_setup.open_discussion("writer", "reader", mode="parallel"))["run"]["id"]
-    wanted = await tool_setup.wait_for_event(run, "approval_wanted")
+    wanted = await tool_setup.wait_for_event(run, "approval_requested")
     assert (wanted["participant"], wanted["name"]) == ("alpha", "notes/write_down")
     other = await tool_setup.wait_for_event(run, "turn_ended")
     assert (other["participant"], other["status"], tool_setup.notes) == ("beta", "completed", [])
@@ -165,7 +165,7 @@ async def test_approval_always_lasts_for_discussion_and_refusal_reaches_model(
     started = await tool_setup.open_discussion("writer")
     run, discussion = started["run"]["id"], started["discussion"]["id"]
     await tool_setup.answer_approval(
-        run, (await tool_setup.wait_for_event(run, "approval_wanted"))["call_id"], "refuse"
+        run, (await tool_setup.wait_for_event(run, "approval_requested"))["call_id"], "refuse"
     )
     await tool_setup.wait_for_end(run)
     turn = await tool_setup.last_message(discussion)
@@ -175,22 +175,24 @@ async def test_approval_always_lasts_for_discussion_and_refusal_reaches_model(
         said = await tool_setup.server.post(f"/api/discussions/{discussion}/messages", {"message": "Again."})
         run = said.body["run"]["id"]
         if asked:
-            wanted = await tool_setup.wait_for_event(run, "approval_wanted")
+            wanted = await tool_setup.wait_for_event(run, "approval_requested")
             await tool_setup.answer_approval(run, wanted["call_id"], "always")
-        assert ("approval_wanted" in event_types(await tool_setup.wait_for_end(run))) is asked
+        assert ("approval_requested" in event_types(await tool_setup.wait_for_end(run))) is asked
     assert tool_setup.notes == ["one", "one"]
 
 
 async def test_stop_cancels_pending_approval_and_running_tool_call(tool_setup: ToolSetup) -> None:
     run = (await tool_setup.open_discussion("writer"))["run"]["id"]
-    wanted = await tool_setup.wait_for_event(run, "approval_wanted")
+    wanted = await tool_setup.wait_for_event(run, "approval_requested")
     await tool_setup.server.post(f"/api/runs/{run}/stop")
     events = await tool_setup.wait_for_end(run)
-    assert [event["answer"] for event in events if event["type"] == "approval"] == ["stopped"]
+    assert [event["outcome"] for event in events if event["type"] == "approval_resolved"] == ["stopped"]
     assert (events[-1]["status"], tool_setup.notes) == ("stopped", [])
     assert await tool_setup.answer_approval(run, wanted["call_id"], "allow") == 409
     run = (await tool_setup.open_discussion("hanger"))["run"]["id"]
-    await tool_setup.answer_approval(run, (await tool_setup.wait_for_event(run, "approval_wanted"))["call_id"], "allow")
+    await tool_setup.answer_approval(
+        run, (await tool_setup.wait_for_event(run, "approval_requested"))["call_id"], "allow"
+    )
     async with asyncio.timeout(TOOLS_TIMEOUT_SECONDS):
         while not tool_setup.notes:
             await asyncio.sleep(0.02)
@@ -202,13 +204,15 @@ async def test_kill_during_approval_requests_it_again_and_invalidates_old_reques
     tool_setup: ToolSetup,
 ) -> None:
     run = (await tool_setup.open_discussion("writer"))["run"]["id"]
-    old = await tool_setup.wait_for_event(run, "approval_wanted")
+    old = await tool_setup.wait_for_event(run, "approval_requested")
     tool_setup.server.kill()
     await tool_setup.server.start()
     new = (
-        await tool_setup.read_until(run, lambda event: event["type"] == "approval_wanted" and event["seq"] > old["seq"])
+        await tool_setup.read_until(
+            run, lambda event: event["type"] == "approval_requested" and event["seq"] > old["seq"]
+        )
     )[-1]
-    assert (new["call_id"] != old["call_id"], new["again"]) == (True, False)
+    assert (new["call_id"] != old["call_id"], new["repeated"]) == (True, False)
     assert await tool_setup.answer_approval(run, old["call_id"], "allow") == 409
     assert await tool_setup.answer_approval(run, new["call_id"], "allow") == 204
     assert (await tool_setup.wait_for_end(run))[-1]["status"] == "completed"
@@ -226,8 +230,8 @@ async def test_tool_call_started_before_kill_is_repeated_only_after_approval(
                 await asyncio.sleep(0.02)
         here.server.kill()
         await here.server.start()
-        wanted = await here.wait_for_event(run, "approval_wanted")
-        assert wanted["again"]
+        wanted = await here.wait_for_event(run, "approval_requested")
+        assert wanted["repeated"]
         assert await here.answer_approval(run, wanted["call_id"], "refuse") == 204
         assert (await here.wait_for_end(run))[-1]["status"] == "completed"
         assert here.notes == ["one"]

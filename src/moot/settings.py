@@ -21,13 +21,13 @@ ENVIRONMENT_VARIABLES = {  # settings with a MOOT_… variable: valid values, fo
     "model": "a model",
     "database_url": "an address",
     "auth": "`local` or `accounts`",
-    "lease": "a number of seconds from 1 to 600",
-    "embedding": "a model",
-    "clerk": "a model",
+    "worker_lease_seconds": "a number of seconds from 1 to 600",
+    "embedding_model": "a model",
+    "task_model": "a model",
     "metrics_token": "at least 16 characters long",
-    "budget": "a number of US dollars, 0 or more",
+    "weekly_budget_usd": "a number of US dollars, 0 or more",
 }
-LIST_VARIABLES = ("hosts", "line_up")  # settings with a MOOT_… variable that holds a comma-separated list
+LIST_VARIABLES = ("allowed_hosts", "participants")  # settings with a MOOT_… variable that holds a comma-separated list
 PATH_SETTINGS = ("gguf", "script")  # provider fields with a path, relative to the settings file
 
 
@@ -37,46 +37,47 @@ Rate = Annotated[int, Meta(ge=1)]
 class RateSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Rate limits per account. A burst is the number of requests that may arrive at once."""
 
-    calls_a_minute: Rate = 600  # all API requests
-    starts_a_minute: Rate = 60  # requests that call providers, except messages: exports, retries, semantic search …
-    messages_a_minute: Rate = 10
+    requests_per_minute: Rate = 600  # all API requests
+    model_requests_per_minute: Rate = (
+        60  # requests that call providers, except messages: exports, retries, semantic search …
+    )
+    messages_per_minute: Rate = 10
     messages_burst: Rate = 3
-    debates_a_minute: Rate = 5
+    debates_per_minute: Rate = 5
     debates_burst: Rate = 1
-    model_calls_a_minute: Rate = 1000  # model requests of all accounts together
+    model_calls_per_minute: Rate = 1000  # model requests of all accounts together
 
 
 class DiscordSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Settings of the bot (`moot discord`)."""
 
     token: str | None = None  # bot token
-    user: str | None = None  # account that owns and pays the bot's discussions
-    thoughts: Annotated[str, Meta(pattern=r"^\d{1,20}$")] | None = None  # id of the channel for reasoning text
-    # Delivery of an answer: 0 one message, 1 one message per paragraph, 2 the same with typing pauses,
-    # 3 one message per sentence.
-    degree: Literal[0, 1, 2, 3] = 1
-    guard: bool = False  # cut off an answer where the model starts to speak as another participant
+    account: str | None = None  # account that owns and pays the bot's discussions
+    reasoning_channel: Annotated[str, Meta(pattern=r"^\d{1,20}$")] | None = None  # id of the channel for reasoning text
+    # Messages of an answer: one, one per paragraph, the same with typing pauses, one per sentence.
+    delivery: Literal["whole", "paragraphs", "typing", "sentences"] = "paragraphs"
+    block_impersonation: bool = False  # cut off an answer where the model starts to speak as another participant
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """All settings. Fields below `limits` are for `moot serve` and `moot discord`."""
 
     model: str | None = None  # default model
-    line_up: Annotated[tuple[str, ...], Meta(max_length=24)] = ()  # models of the default participants
+    participants: Annotated[tuple[str, ...], Meta(max_length=24)] = ()  # models of the default participants
     providers: dict[str, ProviderConfig] = {}
     fallback: dict[str, tuple[str, ...]] = {}  # by model: models for retries when its requests fail
     limits: Limits = Limits()  # timeouts and maximum length of one response
     database_url: str | None = None
     auth: Literal["local", "accounts"] | None = None
-    lease: Annotated[float, Meta(ge=1, le=600)] = (
+    worker_lease_seconds: Annotated[float, Meta(ge=1, le=600)] = (
         10.0  # seconds without heartbeat until other workers take over its runs
     )
-    hosts: tuple[str, ...] = ()  # allowed values of the Host header
-    embedding: str | None = None  # model for semantic search
-    clerk: str | None = None  # default task model, for titles and analysis tasks
+    allowed_hosts: tuple[str, ...] = ()  # allowed values of the Host header
+    embedding_model: str | None = None  # model for semantic search
+    task_model: str | None = None  # default task model, for titles and analysis tasks
     rates: RateSettings = RateSettings()
     metrics_token: Annotated[str, Meta(min_length=16)] | None = None  # bearer token for `/metrics`
-    budget: UsdAmount | None = None  # default weekly budget of an account in US dollars
+    weekly_budget_usd: UsdAmount | None = None  # default weekly budget of an account in US dollars
     discord: DiscordSettings = DiscordSettings()
     tools: dict[str, ServerConfig] = {}
     private_tool_servers: bool = False  # users may add tool servers with private IP addresses

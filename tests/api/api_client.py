@@ -25,16 +25,16 @@ SCRIPTS = {
     **ADVISOR_SCRIPTS,
     **AGENT_SCRIPTS,
     **{
-        name: replace(BUILT_IN_SCRIPTS[name], chunk=64) for name in sample_lesson.LESSON_ANSWERS
+        name: replace(BUILT_IN_SCRIPTS[name], chunk_chars=64) for name in sample_lesson.LESSON_ANSWERS
     },  # fewer pieces are cheaper
     "quick": Script(answer="Round tables."),
     "other": Script(answer="Square tables."),
-    "long": Script(answer=LONG_ANSWER, pace=0.02),
-    "big": Script(answer="x" * 180_000, chunk=4000),
+    "long": Script(answer=LONG_ANSWER, chunk_interval_seconds=0.02),
+    "big": Script(answer="x" * 180_000, chunk_chars=4000),
     **dict.fromkeys(("gpt-x", "claude-x", "gemini-x"), Script(answer="I see.")),
     "titler": Script(answer='Title: "Tables, round and square."'),
     **{
-        f"shy-{mode}": Script(answer="Here I am.", fault="unauthorized", fault_times=1)
+        f"shy-{mode}": Script(answer="Here I am.", fault="unauthorized", faulty_calls=1)
         for mode in (
             "again",
             "single",
@@ -46,7 +46,7 @@ SCRIPTS = {
             "transcript",
         )
     },
-    "even": Script(answer="One after the other, and never in a hurry.", chunk=4, pace=0.02),
+    "even": Script(answer="One after the other, and never in a hurry.", chunk_chars=4, chunk_interval_seconds=0.02),
 }
 
 

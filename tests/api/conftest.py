@@ -26,10 +26,10 @@ api = "google"
 base_url = "{url}/v1beta"
 
 [rates]
-starts_a_minute = 1_000_000
-messages_a_minute = 1_000_000
-debates_a_minute = 1_000_000
-model_calls_a_minute = 1_000_000
+model_requests_per_minute = 1_000_000
+messages_per_minute = 1_000_000
+debates_per_minute = 1_000_000
+model_calls_per_minute = 1_000_000
 """
 
 

@@ -49,7 +49,7 @@ class AdvisorDiscussion:
 
 async def test_advisor_thread_skips_failed_turn_and_quotes_only_latest_answers(api_client: ApiClient) -> None:
     advice = AdvisorDiscussion(api_client)
-    await advice.send_message(MESSAGES[0], participants=[CAREFUL, DARING, PLAIN], advisors={"early": 2})
+    await advice.send_message(MESSAGES[0], participants=[CAREFUL, DARING, PLAIN], advisors={"question_turns": 2})
     for model in ("careful", "daring", "plain"):
         assert QUESTION_PROMPT in advice.system_prompt(model)
         ((role, text),) = advice.thread_texts(model)
@@ -91,7 +91,7 @@ async def test_advisor_thread_skips_failed_turn_and_quotes_only_latest_answers(a
 
 async def test_turn_prompt_equals_sent_messages_for_every_advisor_turn(api_client: ApiClient) -> None:
     advice = AdvisorDiscussion(api_client)
-    rules = {"early": 0, "cross_talk": True, "synthesis": True, "budget": 1000}
+    rules = {"question_turns": 0, "cross_talk": True, "synthesis": True, "max_prompt_tokens": 1000}
     for message in MESSAGES:
         await advice.send_message(
             f"{message} {'So it is. ' * 100}", participants=[CAREFUL, DARING, PLAIN], advisors=rules

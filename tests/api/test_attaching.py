@@ -101,7 +101,7 @@ async def test_task_model_title_is_published_to_event_stream(api_client: ApiClie
         aclosing(api_client.server.events("/api/events")) as changes,
     ):
         await anext(changes)
-        opened = await api_client.create_discussion("lab/quick", clerk="lab/titler")
+        opened = await api_client.create_discussion("lab/quick", task_model="lab/titler")
         assert opened["discussion"]["title"] == "What is a moot?"
         async for change in changes:
             if change.data.get("discussion", {}).get("title") == "Tables, round and square":

@@ -44,7 +44,7 @@ async def test_message_with_recipients_is_answered_only_by_them(api_client: ApiC
     discussion = opened["discussion"]["id"]
     said = await api_client.send_message(discussion, "Only you.", to=["beta"])
     await api_client.server.run_events(said["run"]["id"])
-    assert said["message"]["audience"] == ["beta"]
+    assert said["message"]["visible_to"] == ["beta"]
     assert [m["participant"] for m in await api_client.list_answers(discussion)][2:] == ["beta"]
     reply = await api_client.server.post(
         f"/api/discussions/{discussion}/messages", {"message": "Who?", "to": ["omega"]}

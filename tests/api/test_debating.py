@@ -53,22 +53,22 @@ async def test_debate_of_three_reports_summary_ranking_claims_and_position_chang
         ("beta", "complete", None),
         ("gamma", "complete", None),
     ]
-    rows = report["summary"]["perModel"]
-    assert report["summary"]["originalPrompt"] == "Shall we split the service?"
-    assert [(row["participant"], row["changedPosition"]) for row in rows] == [
+    rows = report["summary"]["per_model"]
+    assert report["summary"]["original_prompt"] == "Shall we split the service?"
+    assert [(row["participant"], row["changed_position"]) for row in rows] == [
         ("alpha", False),
         ("beta", False),
         ("gamma", True),
     ]
-    assert sorted(report["ranking"]["ballots"]) == ["alpha", "beta", "gamma"]
-    ballots = report["ranking"]["ballots"].items()
+    assert sorted(report["ranking"]["votes"]) == ["alpha", "beta", "gamma"]
+    ballots = report["ranking"]["votes"].items()
     assert all(who not in chain.from_iterable(order) for who, order in ballots)
-    assert sum(place["points"] for place in report["ranking"]["places"]) == 3
+    assert sum(place["points"] for place in report["ranking"]["answers"]) == 3
     blocking, unknown = report["claims"]
     assert [voice["participant"] for voice in blocking["supporters"]] == ["alpha", "gamma"]
     assert blocking["supporters"][1]["quote"] == "the teams block each other every single week"
     assert (unknown["minority"], unknown["opponents"]) == (True, []), "what was never said is no quote"
-    (flip,) = report["flips"]
+    (flip,) = report["position_changes"]
     assert (flip["participant"], flip["because_of"], flip["quote"]) == (
         "gamma",
         "alpha",
@@ -110,8 +110,8 @@ async def test_failed_lane_is_left_out_and_can_be_retried_after_run_ends(api_cli
     assert "Key rejected" in words
     sent = [str(body) for body in api_client.provider_server.request_bodies]
     assert not any(words in body or "Key rejected" in body for body in sent)
-    empty = report["summary"]["perModel"][2]
-    assert (empty["participant"], empty["initialSummary"]) == ("gamma", "")
+    empty = report["summary"]["per_model"][2]
+    assert (empty["participant"], empty["initial_summary"]) == ("gamma", "")
     calls = len(api_client.provider_server.request_bodies)
 
     again = await api_client.server.post(f"/api/runs/{run}/lanes/gamma/retry")
@@ -122,8 +122,8 @@ async def test_failed_lane_is_left_out_and_can_be_retried_after_run_ends(api_cli
     assert [event["seq"] for event in [*events, *more]] == list(range(1, more[-1]["seq"] + 1))
     report = await api_client.get_run(run)
     assert [lane["status"] for lane in report["lanes"]] == ["complete"] * 3
-    assert report["summary"]["perModel"][2]["changedPosition"] is True
-    assert len(report["ranking"]["ballots"]) == 3
+    assert report["summary"]["per_model"][2]["changed_position"] is True
+    assert len(report["ranking"]["votes"]) == 3
     asked = [str(body) for body in api_client.provider_server.request_bodies[calls:]]
     assert not any(table.SECOND_ANSWER_PROMPT in body and "lab/yes" in body for body in asked)
     nothing = await api_client.server.post(f"/api/runs/{run}/retry-failed")

@@ -37,7 +37,7 @@ async def start_lesson(api_client: ApiClient, *models: str | dict[str, str], **m
 
 
 async def get_whiteboard_png(api_client: ApiClient, discussion: str, query: str = "") -> bytes:
-    url = f"{api_client.server.url}/api/discussions/{discussion}/board.png{query}"
+    url = f"{api_client.server.url}/api/discussions/{discussion}/whiteboard.png{query}"
     async with api_client.server.http.get(url) as response:
         assert response.status == 200, await response.text()
         assert response.headers["Content-Type"] == "image/png"
@@ -46,7 +46,7 @@ async def get_whiteboard_png(api_client: ApiClient, discussion: str, query: str 
 
 
 async def get_element_ids(api_client: ApiClient, discussion: str, query: str = "") -> list[str]:
-    reply = await api_client.server.get(f"/api/discussions/{discussion}/board{query}")
+    reply = await api_client.server.get(f"/api/discussions/{discussion}/whiteboard{query}")
     assert reply.status == 200, reply.text
     return [element["id"] for element in reply.body["elements"]]
 
@@ -61,7 +61,7 @@ async def wait_for_first_event(api_client: ApiClient, run: str, event_type: str)
 
 
 def speaker_selections(events: list[Any]) -> list[tuple[str, str]]:
-    return [(e["next"], e["by"]) for e in events if e["type"] == "decision"]
+    return [(e["next"], e["decided_by"]) for e in events if e["type"] == "speaker_selected"]
 
 
 def ended_turns(events: list[Any]) -> list[tuple[str, str]]:
@@ -96,11 +96,11 @@ async def test_sample_lesson_runs_to_completion(
     ]
     assert ended_turns(events) == [(who, "completed") for who, _ in speaker_selections(events)[:-1]]
     assert [e["round"] for e in events if e["type"] == "turn_started"] == list(range(7))
-    assert [e["name"] for e in events if e["type"] == "action_dropped"] == ["spotlight"]
+    assert [e["name"] for e in events if e["type"] == "action_rejected"] == ["spotlight"]
     assert not [e for e in events if e["type"] == "notice"]
     kinds = [e["type"] for e in events]
     opening = kinds[: kinds.index("turn_ended")]
-    assert opening[:5] == ["run_started", "decision", "stage_started", "prompted", "turn_started"]
+    assert opening[:5] == ["run_started", "speaker_selected", "stage_started", "instructions_sent", "turn_started"]
     assert [kind for kind, after in pairwise([*opening[5:], ""]) if kind != after] == [
         "action",
         "text_delta",
@@ -135,7 +135,7 @@ async def test_whiteboard_at_any_event_equals_replay_of_event_log(
     )
     assert now == await get_whiteboard_png(api_client, discussion, f"?run={run}&seq={last}")
     assert now != await get_whiteboard_png(api_client, discussion, f"?run={run}&seq=0")
-    svg = await api_client.server.get(f"/api/discussions/{discussion}/board.svg")
+    svg = await api_client.server.get(f"/api/discussions/{discussion}/whiteboard.svg")
     assert svg.headers["Content-Type"].startswith("image/svg+xml")
     assert "sandbox" in svg.headers["Content-Security-Policy"]
     assert all(f'id="{id}"' in svg.text for id in whole)
@@ -172,7 +172,7 @@ async def test_stop_keeps_partial_lesson_text_and_drawings(api_client: ApiClient
         == ["one"]
     )
     second = (await api_client.send_message(discussion, "Go on, Beta."))["run"]["id"]
-    assert (await wait_for_first_event(api_client, second, "decision"))["next"] == "beta"
+    assert (await wait_for_first_event(api_client, second, "speaker_selected"))["next"] == "beta"
     await api_client.server.post(f"/api/runs/{second}/stop")
 
 
@@ -222,7 +222,7 @@ async def test_malformed_lesson_answer_is_stored_as_text_and_rejects_invalid_act
     discussion, run = await start_lesson(api_client, f"lab/{agent}", directed={"turns": 2})
     events = await api_client.server.run_events(run)
     assert (events[-1]["status"], ended_turn(events, "alpha")["message"]["text"]) == ("completed", words)
-    dropped = [e for e in events if e["type"] == "action_dropped"]
+    dropped = [e for e in events if e["type"] == "action_rejected"]
     assert [e["name"] for e in dropped] == left_out
     assert all(e["reason"] for e in dropped)
     assert (await api_client.list_answers(discussion))[0]["content"] == words
@@ -256,13 +256,13 @@ async def test_garbage_lesson_answer_ends_run_with_text_or_fault(api_client: Api
 
 
 async def test_lesson_starts_with_first_speaker_and_sends_topic(api_client: ApiClient) -> None:
-    rules = {"turns": 1, "trigger": "Beta", "topic": "Figurate numbers"}
+    rules = {"turns": 1, "first_speaker": "Beta", "topic": "Figurate numbers"}
     discussion, run = await start_lesson(api_client, "lab/drawer", "lab/listener", directed=rules)
     events = await api_client.server.run_events(run)
     assert ended_turns(events) == [("beta", "completed")]
     assert "The topic: Figurate numbers" in str(api_client.provider_server.request_bodies[-1])
     kept = (await api_client.get_discussion(discussion))["discussion"]["directed"]
-    assert kept == {"turns": 1, "trigger": "beta", "topic": "Figurate numbers"}
+    assert kept == {"turns": 1, "first_speaker": "beta", "topic": "Figurate numbers"}
 
 
 async def test_new_message_interrupts_lesson_and_keeps_whiteboard(api_client: ApiClient) -> None:
@@ -279,7 +279,7 @@ async def test_new_message_interrupts_lesson_and_keeps_whiteboard(api_client: Ap
     await api_client.server.run_events(second)
 
 
-@pytest.mark.parametrize("form", ["board", "board.svg", "board.png"])
+@pytest.mark.parametrize("form", ["whiteboard", "whiteboard.svg", "whiteboard.png"])
 async def test_whiteboard_of_unknown_discussion_or_run_returns_404(api_client: ApiClient, form: str) -> None:
     one, other = [(await api_client.create_finished_discussion("lab/quick"))["run"] for _ in range(2)]
     paths = [
@@ -296,7 +296,7 @@ async def test_whiteboard_of_unknown_discussion_or_run_returns_404(api_client: A
 @pytest.mark.parametrize(
     ("changed", "field"),
     [
-        ({"directed": {"trigger": "Omega"}}, "directed.trigger"),
+        ({"directed": {"first_speaker": "Omega"}}, "directed.first_speaker"),
         ({"directed": {"turns": 21}}, "directed.turns"),
         ({"directed": {"turns": 0}}, "directed.turns"),
         ({"participants": [{"model": "lab/drawer", "role": "pupil"}]}, "participants[0].role"),

@@ -49,9 +49,9 @@ async def test_preset_can_be_stored_and_used_to_create_discussion(api_client: Ap
         "mode": "consensus",
         "rounds": 1,
     }
-    kept = await api_client.server.post("/api/line-ups", {"name": "Two tables", **table})
+    kept = await api_client.server.post("/api/presets", {"name": "Two tables", **table})
     assert kept.status == 201, kept.text
-    (found,) = (await api_client.server.get("/api/line-ups")).body["line_ups"]
+    (found,) = (await api_client.server.get("/api/presets")).body["presets"]
     assert found == kept.body
     own = {"id", "name", "created_at"}
     sent = {name: value for name, value in found.items() if name not in own}
@@ -61,10 +61,10 @@ async def test_preset_can_be_stored_and_used_to_create_discussion(api_client: Ap
     said = [answer["content"] for answer in await api_client.list_answers(opened["discussion"]["id"])]
     assert said == ["Round tables.", "Square tables."]
 
-    path = f"/api/line-ups/{found['id']}"
+    path = f"/api/presets/{found['id']}"
     assert (await api_client.server.call("PATCH", path, {"rounds": 2})).body["rounds"] == 2
     assert (await api_client.server.call("DELETE", path)).status == 204
-    assert (await api_client.server.get("/api/line-ups")).body == {"line_ups": [], "next": None}
+    assert (await api_client.server.get("/api/presets")).body == {"presets": [], "next": None}
     assert (await api_client.get_discussion(opened["discussion"]["id"]))["discussion"]["rounds"] == 1
 
 

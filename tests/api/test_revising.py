@@ -32,7 +32,7 @@ class Turn:
 
     async def regenerate(self, **body: Any) -> list[Any]:
         """Let it be given anew, and return the events of that."""
-        reply = await self.api_client.server.post(f"{self.path}/again", body)
+        reply = await self.api_client.server.post(f"{self.path}/regenerate", body)
         assert (reply.status, reply.body["message"]) == (202, None), reply.text
         return await self.api_client.server.run_events(reply.body["run"]["id"])
 
@@ -42,7 +42,7 @@ class Turn:
         return reply.body
 
     async def select_version(self, version: str) -> Any:
-        reply = await self.api_client.server.post(f"{self.path}/choose", {"version": version})
+        reply = await self.api_client.server.post(f"{self.path}/select", {"version": version})
         assert reply.status == 200, reply.text
         return reply.body
 
@@ -89,13 +89,13 @@ async def test_regenerated_version_with_other_model_replaces_first_version(api_c
     discussion = opened["discussion"]["id"]
     (first,) = await api_client.list_answers(discussion)
     turn = Turn(api_client, discussion, first["id"])
-    reply = await api_client.server.post(f"{turn.path}/again", {"model": "lab/other"})
+    reply = await api_client.server.post(f"{turn.path}/regenerate", {"model": "lab/other"})
     run = reply.body["run"]
-    assert (run["again"], run["message"]) == (first["id"], None)
+    assert (run["regenerates"], run["message"]) == (first["id"], None)
     await api_client.server.run_events(run["id"])
-    assert (await api_client.get_run(run["id"]))["again"] == first["id"]
+    assert (await api_client.get_run(run["id"]))["regenerates"] == first["id"]
     (now,) = await api_client.list_answers(discussion)
-    same = ("id", "number", "run", "participant", "stage", "round", "created_at")
+    same = ("id", "seq", "run", "participant", "stage", "round", "created_at")
     assert [now[name] for name in same] == [first[name] for name in same]
     assert (now["content"], now["model"]) == ("Square tables.", "lab/other")
     listed = await turn.versions()
@@ -129,7 +129,7 @@ async def test_regenerated_turn_replaces_its_whiteboard_drawings(api_client: Api
     turn = Turn(api_client, discussion, first["id"])
 
     async def get_element_ids() -> list[str]:
-        board = (await api_client.server.get(f"/api/discussions/{discussion}/board")).body
+        board = (await api_client.server.get(f"/api/discussions/{discussion}/whiteboard")).body
         return [one["id"] for one in board["elements"]]
 
     assert await get_element_ids() == ["one", "two"]
@@ -217,15 +217,15 @@ async def test_regenerate_edit_and_select_conflict_while_run_is_active(api_clien
     going = (await api_client.server.post(f"/api/discussions/{discussion}/continue")).body["run"]["id"]
     await api_client.wait_for_text(going, "beta")
     for reply in (
-        await api_client.server.post(f"{turn.path}/again"),
+        await api_client.server.post(f"{turn.path}/regenerate"),
         await api_client.server.call("PATCH", turn.path, {"content": "No."}),
-        await api_client.server.post(f"{turn.path}/choose", {"version": answer["id"]}),
+        await api_client.server.post(f"{turn.path}/select", {"version": answer["id"]}),
     ):
         assert (reply.status, going in reply.body["detail"]) == (409, True)
     await api_client.server.post(f"/api/runs/{going}/stop")
     await api_client.server.run_events(going)
     stopped = (await api_client.list_answers(discussion))[-1]
-    path = f"/api/discussions/{discussion}/turns/{stopped['id']}/again"
+    path = f"/api/discussions/{discussion}/turns/{stopped['id']}/regenerate"
     refused = await api_client.server.post(path)
     assert (refused.status, f"lanes/{stopped['participant']}/retry" in refused.body["detail"]) == (409, True)
 

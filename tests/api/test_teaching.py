@@ -73,7 +73,7 @@ async def test_stateless_client_drives_lesson_until_user_cue(api_client: ApiClie
         for one in ledger
     )
     assert board.open
-    assert [(one.id, one.by) for one in board.elements] == [
+    assert [(one.id, one.participant) for one in board.elements] == [
         ("title", "alpha"),
         ("odd-law", "alpha"),
         ("code-odd", "beta"),

@@ -82,7 +82,7 @@ async def test_files_and_references_are_separate_prompt_parts(api_client: ApiCli
         "claude/claude-x",
         message='Legs? See @"ON PARTS".',
         files=[notes, cat],
-        clerk="scripted/clerk",
+        task_model="scripted/task-model",
         title="On legs",
     )
     discussion = opened["discussion"]["id"]
@@ -90,7 +90,7 @@ async def test_files_and_references_are_separate_prompt_parts(api_client: ApiCli
     told = (await get_prompt_parts(api_client, discussion, answer["id"]))["parts"]
     asked = opened["message"]["id"]
     assert [(one["origin"], one["name"], one["size"]) for one in told if one["message"] == asked] == [
-        ("recap", "ON PARTS", None),
+        ("reference_summary", "ON PARTS", None),
         ("file", "notes.txt", None),
         ("file", "cat.png", 9),
         ("message", None, None),
@@ -99,10 +99,10 @@ async def test_files_and_references_are_separate_prompt_parts(api_client: ApiCli
     assert [file.name for file in read.files] == ["notes.txt", "cat.png"]
     assert "With notes.txt, cat.png" in await get_transcript(api_client, discussion, "html")
     events = await api_client.server.run_events(opened["run"]["id"])
-    (recap,) = [event for event in events if event["type"] == "recap"]
-    assert (recap["title"], recap["model"]) == ("ON PARTS", "scripted/clerk")
+    (recap,) = [event for event in events if event["type"] == "reference_summarized"]
+    assert (recap["title"], recap["model"]) == ("ON PARTS", "scripted/task-model")
     report = (await api_client.server.get("/api/usage?by=purpose")).body["rows"]
-    assert [row["calls"] for row in report if row["key"] == "recap"] == [1]
+    assert [row["calls"] for row in report if row["key"] == "reference_summary"] == [1]
     await api_client.server.run_events((await api_client.send_message(discussion, "And stools?"))["run"]["id"])
     sent = str(api_client.provider_server.request_bodies[-1])
     assert "And stools?" in sent
@@ -164,9 +164,9 @@ async def test_lesson_transcript_contains_whiteboard(api_client: ApiClient) -> N
     await api_client.server.run_events(opened["run"]["id"])
     discussion = opened["discussion"]["id"]
     page = parse_safe_html(await get_transcript(api_client, discussion, "html"))
-    board = (await api_client.server.get(f"/api/discussions/{discussion}/board.svg")).text
+    board = (await api_client.server.get(f"/api/discussions/{discussion}/whiteboard.svg")).text
     assert [node.attributes["id"] for node in page.nodes if "data-kind" in node.attributes] == [
-        element.id for element in (await get_json_transcript(api_client, discussion)).board.elements
+        element.id for element in (await get_json_transcript(api_client, discussion)).whiteboard.elements
     ]
     assert board.removeprefix("<svg") in await get_transcript(api_client, discussion, "html")
     assert any(words.startswith("On the board: ") for words in page.texts("p", "acts"))
@@ -211,7 +211,7 @@ async def test_transcript_of_many_pages_contains_retries_edits_and_regenerations
     assert edited.status == 200, edited.text
     said = (await api_client.get_discussion(discussion, "?limit=100"))["messages"]
     (answer,) = [m for m in said if (m["run"], m["participant"]) == (run, "beta")]
-    anew = await api_client.server.post(f"{path}/{answer['id']}/again", {"model": "lab/other"})
+    anew = await api_client.server.post(f"{path}/{answer['id']}/regenerate", {"model": "lab/other"})
     await api_client.server.run_events(anew.body["run"]["id"])
     told = msgspec.json.decode(await get_transcript(api_client, discussion, "json"))
     read = (await api_client.get_discussion(discussion, "?limit=100"))["messages"]

@@ -25,7 +25,7 @@ async def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     folder = tmp_path_factory.mktemp("trying")
     async with (
         migrated_database_url(request.param, folder) as url,
-        run_moot_server(folder, url, MOOT_LEASE="1") as server,
+        run_moot_server(folder, url, MOOT_WORKER_LEASE_SECONDS="1") as server,
     ):
         yield server
         assert '"error"' not in server.read_log(), server.read_log()
@@ -33,21 +33,21 @@ async def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 
 async def create_evaluation(server: MootServer, model: str, **more: Any) -> Any:
     """Let a model answer, and be judged by the clerk."""
-    body = {"message": "Why is a table round?", "participants": [model], "clerk": "scripted/clerk", **more}
+    body = {"message": "Why is a table round?", "participants": [model], "task_model": "scripted/task-model", **more}
     opened = (await server.post("/api/discussions", body)).body
     await server.run_events(opened["run"]["id"])
     read = (await server.get(f"/api/discussions/{opened['discussion']['id']}")).body
     answer = read["messages"][-1]["id"]
-    reply = await server.post(f"/api/messages/{answer}/assertions", {"assertions": ASSERTIONS})
+    reply = await server.post(f"/api/messages/{answer}/evaluations", {"assertions": ASSERTIONS})
     assert reply.status == 201, reply.text
-    return reply.body["trial"]
+    return reply.body["evaluation"]
 
 
 async def stream_improvement(server: MootServer, evaluation_id: str) -> AsyncGenerator[Any, None]:
     """Yield what is told of improving; where somebody is still at it, ask again."""
     async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):
         while True:
-            async with server.http.post(f"{server.url}/api/trials/{evaluation_id}/improve") as response:
+            async with server.http.post(f"{server.url}/api/evaluations/{evaluation_id}/improve") as response:
                 if response.status == 200:
                     async for line in response.content:
                         if line.startswith(b"data: "):
@@ -76,21 +76,21 @@ async def test_failed_assertion_is_improved_accepted_and_undone(server: MootServ
     assert [one["passed"] for one in trial["verdicts"]] == [True, False]
     events = [event async for event in stream_improvement(server, trial["id"])]
     assert events[-1]["outcome"] == "all_pass"
-    accepted = (await server.post(f"/api/trials/{trial['id']}/accept")).body
-    assert accepted["acceptance"]["after"] == events[-2]["round"]["description"]
+    accepted = (await server.post(f"/api/evaluations/{trial['id']}/apply")).body
+    assert accepted["applied_improvement"]["after"] == events[-2]["round"]["description"]
     discussion = (await server.get("/api/discussions")).body["discussions"][0]["id"]
     said = (await server.post(f"/api/discussions/{discussion}/messages", {"message": "And of wood?"})).body
     heard = await server.run_events(said["run"]["id"])
     (answer,) = [event["message"]["text"] for event in heard if event["type"] == "turn_ended"]
     assert answer == "Because nobody sits at its head, says Vitruvius."
-    undone = await server.post(f"/api/trials/{trial['id']}/undo")
-    assert (undone.status, undone.body["acceptance"]) == (200, None)
+    undone = await server.post(f"/api/evaluations/{trial['id']}/undo")
+    assert (undone.status, undone.body["applied_improvement"]) == (200, None)
     assert await count_calls(server) - before == {"answer": 2, "assertion": 2, "improvement": 2}
 
 
 async def test_finished_improvement_rounds_survive_disconnect_and_server_kill(server: MootServer) -> None:
     trial = await create_evaluation(server, "scripted/steady")  # which never names a source
-    path = f"/api/trials/{trial['id']}"
+    path = f"/api/evaluations/{trial['id']}"
     await wait_for_round_end(server, trial["id"])
     after_leaving = (await server.get(path)).body["rounds"]
     assert after_leaving
@@ -101,11 +101,11 @@ async def test_finished_improvement_rounds_survive_disconnect_and_server_kill(se
     assert after_the_kill[: len(after_leaving)] == after_leaving
     assert len(after_the_kill) > len(after_leaving)
     events = [event async for event in stream_improvement(server, trial["id"])]
-    assert events[0]["trial"]["rounds"] == after_the_kill
+    assert events[0]["evaluation"]["rounds"] == after_the_kill
     assert events[-1]["outcome"] == "no_more_rounds"
-    assert len(events[-1]["trial"]["rounds"]) == MAX_IMPROVEMENT_ROUNDS
-    assert not any(one["better"] for one in events[-1]["trial"]["rounds"])
-    refused = await server.post(f"{path}/accept")
+    assert len(events[-1]["evaluation"]["rounds"]) == MAX_IMPROVEMENT_ROUNDS
+    assert not any(one["is_better"] for one in events[-1]["evaluation"]["rounds"])
+    refused = await server.post(f"{path}/apply")
     assert (refused.status, "better" in refused.body["detail"]) == (409, True)
 
 
@@ -113,6 +113,6 @@ async def test_second_improve_call_conflicts_while_first_continues(server: MootS
     trial = await create_evaluation(server, "scripted/steady")
     async with aclosing(stream_improvement(server, trial["id"])) as events:
         assert (await anext(events))["type"] == "improving"
-        refused = await server.post(f"/api/trials/{trial['id']}/improve")
+        refused = await server.post(f"/api/evaluations/{trial['id']}/improve")
         assert (refused.status, "being improved already" in refused.body["detail"]) == (409, True)
         assert (await anext(events))["type"] == "rewritten"

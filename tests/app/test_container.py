@@ -27,5 +27,5 @@ async def test_services_reject_unknown_fallback_model(tmp_path: Path) -> None:
 
 async def test_services_reject_unknown_task_model(tmp_path: Path) -> None:
     async with open_migrated_database("sqlite", tmp_path) as database:
-        with pytest.raises(UsageError, match=r"^clerk in the settings: .*Did you mean anthropic"):
-            await make_services(database, Settings(clerk="antropic/claude"))
+        with pytest.raises(UsageError, match=r"^task_model in the settings: .*Did you mean anthropic"):
+            await make_services(database, Settings(task_model="antropic/claude"))

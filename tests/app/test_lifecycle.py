@@ -44,8 +44,8 @@ async def anonymous_status(worker: Worker, *, loopback: bool) -> int:
         (Settings(), False, 401),
         (Settings(auth="local"), True, 200),
         (Settings(auth="accounts"), True, 401),
-        (Settings(hosts=("moot.example",)), True, 401),
-        (Settings(hosts=("moot.example",), auth="local"), True, 200),
+        (Settings(allowed_hosts=("moot.example",)), True, 401),
+        (Settings(allowed_hosts=("moot.example",), auth="local"), True, 200),
     ],
 )
 async def test_login_is_required_except_for_local_user(
@@ -140,7 +140,7 @@ async def test_open_worker_rejects_database_file_in_use(data_home: Path) -> None
 
 
 async def test_shutdown_cancels_pending_title_requests(data_home: Path) -> None:
-    settings = Settings(database_url=f"sqlite:///{data_home / 'moot.db'}", clerk="scripted/silence")
+    settings = Settings(database_url=f"sqlite:///{data_home / 'moot.db'}", task_model="scripted/silence")
     async with open_worker(settings, ENVIRONMENT, ADDRESS) as worker:
         await run_discussion(worker, None)
         assert len(worker.engine.titles._tasks) == 1

@@ -15,11 +15,11 @@ answer = "Square tables."
 
 [hesitant]
 answer = "A table has no head."
-pace = 60.0
+chunk_interval_seconds = 60.0
 
 [late]
 answer = "Here at last."
-delay = 0.2
+delay_seconds = 0.2
 """
 
 

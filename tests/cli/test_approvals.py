@@ -7,7 +7,7 @@ import pytest
 
 from moot.cli.approvals import ApprovalPrompts, Terminal, interactive_terminal
 from moot.types.errors import UsageError
-from moot.types.events import ApprovalGiven, ApprovalWanted, Event, RunStarted, ToolCalled
+from moot.types.events import ApprovalRequested, ApprovalResolved, Event, RunStarted, ToolCalled
 from moot.types.participants import Participant
 from moot.types.tools import ApprovalDecision
 from tests.support.run_events import turn_ended
@@ -15,8 +15,8 @@ from tests.support.run_events import turn_ended
 RUN_STARTED = RunStarted(participants=(Participant("alpha", "Alpha", "scripted/writer"),))
 CALL_FIELDS: dict[str, Any] = {"participant": "alpha", "stage": "answer", "round": 0, "call_id": "call_1"}
 TOOL_CALLED = ToolCalled(name="notes/write", arguments="{}", **CALL_FIELDS)
-APPROVAL_REQUESTED = ApprovalWanted(name="notes/write", seconds=600, **CALL_FIELDS)
-APPROVAL_RESOLVED = ApprovalGiven(answer="allow", **CALL_FIELDS)
+APPROVAL_REQUESTED = ApprovalRequested(name="notes/write", timeout_seconds=600, **CALL_FIELDS)
+APPROVAL_RESOLVED = ApprovalResolved(outcome="allow", **CALL_FIELDS)
 
 
 class TerminalUser:

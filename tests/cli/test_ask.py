@@ -17,7 +17,6 @@ from moot.cli import ask
 from moot.providers.scripted.scripts import SAMPLE_ANSWER
 from moot.streaming.cancellation import StopSignal
 from moot.types.events import (
-    BallotCast,
     Event,
     RunEnded,
     RunStarted,
@@ -28,6 +27,7 @@ from moot.types.events import (
     TextDelta,
     TurnEnded,
     TurnStatus,
+    VoteCast,
 )
 from tests.support.debate_scripts import (
     AGREEMENT_PROMPT,
@@ -275,7 +275,7 @@ class TestDebate:
             "debate",
             "synthesis",
         ]
-        assert sum(isinstance(event, BallotCast) for event in events) == 3
+        assert sum(isinstance(event, VoteCast) for event in events) == 3
         assert sum(isinstance(event, SummaryMade) for event in events) == 1
 
     def test_usage_includes_debate_report_calls(self, debate_moot: MootCli) -> None:
@@ -286,7 +286,7 @@ class TestDebate:
             "Beta · scripted/no",
             "Gamma · scripted/perhaps",
             "Summary · scripted/yes",
-            "Ledger · scripted/yes",
+            "Claims · scripted/yes",
             "Ranking · scripted/yes, scripted/no, scripted/perhaps",
             "In all",
         ]
@@ -309,11 +309,11 @@ class TestDebate:
     def test_skip_if_agreed_skips_debate_when_answers_agree(self, debate_moot: MootCli) -> None:
         same = {
             "answer": "Split it.",
-            "when": {**TASK_ANSWERS, AGREEMENT_PROMPT: '{"agree": true, "reason": "All say split."}'},
+            "answer_if_contains": {**TASK_ANSWERS, AGREEMENT_PROMPT: '{"agree": true, "reason": "All say split."}'},
         }
         debate_moot.write_file("table.yaml", msgspec.yaml.encode({"same": same}).decode())
         two = ("-m", "scripted/same", "-m", "scripted/same")
-        done = debate_moot("ask", "Shall we split it?", "--mode", "debate", "--gate", *two)
+        done = debate_moot("ask", "Shall we split it?", "--mode", "debate", "--skip-if-agreed", *two)
         assert done.returncode == 0
         assert "--- Debate ---" not in done.stdout
         assert "moot: All say split. The debate was skipped" in done.stderr
@@ -343,10 +343,10 @@ class TestAdvisors:
     SCRIPTS = """
 [warm]
 answer = "Take the day off."
-when = { "ask the one question" = "Since when?", "have just answered" = "Pass." }
+answer_if_contains = { "ask the one question" = "Since when?", "have just answered" = "Pass." }
 [stern]
 answer = "Keep at it."
-when = { "ask the one question" = "How much is left?", "have just answered" = "Warm words, Beta.", "what it comes to" = "Rest, then go on." }
+answer_if_contains = { "ask the one question" = "How much is left?", "have just answered" = "Warm words, Beta.", "what it comes to" = "Rest, then go on." }
 """
     MODELS = ("--mode", "advisors", "-m", "scripted/stern", "-m", "scripted/warm")
 
@@ -371,7 +371,7 @@ Since when?
 """)
 
     def test_early_zero_with_cross_talk_and_synthesis_prints_all_stages(self, advisors_moot: MootCli) -> None:
-        done = advisors_moot("ask", "I am tired.", *self.MODELS, "--early", "0", "--cross-talk", "--synthesis")
+        done = advisors_moot("ask", "I am tired.", *self.MODELS, "--question-turns", "0", "--cross-talk", "--synthesis")
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == snapshot("""\
 --- Answers ---
@@ -398,7 +398,7 @@ Rest, then go on.
 """)
 
     def test_terminal_output_has_no_debate_report(self, advisors_moot: MootCli) -> None:
-        shown, code = run_on_terminal(advisors_moot, "ask", "hi", *self.MODELS, "--early", "0", "--synthesis")
+        shown, code = run_on_terminal(advisors_moot, "ask", "hi", *self.MODELS, "--question-turns", "0", "--synthesis")
         assert code == 0
         assert "Rest, then go on." in shown
         assert "minutes" not in shown
@@ -476,10 +476,10 @@ class TestInvalidInput:
                 "Name one of Alpha, Beta, or a number from 1 to 2.",
             ),
             (
-                ("ask", "hi", "-m", "scripted/echo", "--gate"),
-                "--gate: only for --mode debate. Add --mode debate, or remove --gate.",
+                ("ask", "hi", "-m", "scripted/echo", "--skip-if-agreed"),
+                "--skip-if-agreed: only for --mode debate. Add --mode debate, or remove --skip-if-agreed.",
             ),
-            (("ask", "hi", "-m", "scripted/echo", "--cap", "0"), "--cap must be more than 0."),
+            (("ask", "hi", "-m", "scripted/echo", "--max-cost-usd", "0"), "--max-cost-usd must be more than 0."),
             (("ask", "hi", "--config", "gone.toml"), "Cannot read the settings gone.toml: No such file"),
         ],
     )
@@ -675,9 +675,9 @@ async def test_max_cost_warns_about_models_with_unknown_price(
 ) -> None:
     moot.write_file("moot.toml", f'[providers.lab]\napi = "openai"\nbase_url = "{provider_server.url}/v1"')
     models = ("-m", "lab/echo", "-m", "scripted/echo", "-m", "lab/echo")
-    done = await asyncio.to_thread(moot, "ask", "hi", *models, "--cap", "0.5")
+    done = await asyncio.to_thread(moot, "ask", "hi", *models, "--max-cost-usd", "0.5")
     assert done.returncode == 0
-    assert done.stderr == "moot: The price of lab/echo is unknown. --cap does not count it.\n"
+    assert done.stderr == "moot: The price of lab/echo is unknown. --max-cost-usd does not count it.\n"
 
 
 @pytest.mark.parametrize(
@@ -686,8 +686,8 @@ async def test_max_cost_warns_about_models_with_unknown_price(
         (None, "completed", "completed", 0),
         (None, "failed", "failed", 1),
         ("stopped_by_user", "stopped", "completed", 130),
-        ("over_cap", "stopped", "completed", 0),
-        ("over_cap", "stopped", "failed", 1),
+        ("max_cost", "stopped", "completed", 0),
+        ("max_cost", "stopped", "failed", 1),
     ],
 )
 def test_exit_code_is_130_only_when_user_stopped_run(

@@ -24,31 +24,34 @@ def make_options(**overrides: Any) -> AskOptions:
         ({"mode": "debate", "models": ()}, "Name each with -m"),
         ({"mode": "debate", "rounds": 2}, "--rounds: only for --mode consensus. Add --mode consensus, or remove"),
         ({"lead": "Beta"}, "--lead: only for --mode debate. Add --mode debate, or remove --lead."),
-        ({"mode": "consensus", "gate": True}, "--gate: only for --mode debate"),
+        ({"mode": "consensus", "skip_if_agreed": True}, "--skip-if-agreed: only for --mode debate"),
         ({"quorum": 2}, "--quorum: only for --mode debate"),
         ({"mode": "parallel", "deadline": 5.0}, "--deadline: only for --mode debate"),
-        ({"early": 0}, "--early: only for --mode advisors. Add --mode advisors, or remove --early."),
+        (
+            {"question_turns": 0},
+            "--question-turns: only for --mode advisors. Add --mode advisors, or remove --question-turns.",
+        ),
         ({"mode": "debate", "cross_talk": True}, "--cross-talk: only for --mode advisors"),
         ({"mode": "parallel", "synthesis": True}, "--synthesis: only for --mode advisors"),
         ({"mode": "advisors", "lead": "2"}, "--lead: only for --mode debate"),
         ({"mode": "debate", "quorum": 4}, "more than the 3 models"),
         ({"mode": "debate", "deadline": 0.0}, "--deadline must be more than 0"),
         ({"mode": "debate", "deadline": float("inf")}, "--deadline must be"),
-        ({"cap": -1.0}, "--cap must be more than 0"),
+        ({"max_cost_usd": -1.0}, "--max-cost-usd must be more than 0"),
         ({"roles": ("teacher",)}, "--role: only for --mode directed. Add --mode directed, or remove --role."),
         ({"mode": "debate", "turns": 3}, "--turns: only for --mode directed"),
-        ({"mode": "consensus", "board": Path("b.png")}, "--board: only for --mode directed"),
+        ({"mode": "consensus", "whiteboard": Path("b.png")}, "--whiteboard: only for --mode directed"),
         (
             {"mode": "directed", "roles": ("pupil",)},
             "--role pupil: unknown role. Choose one of teacher, assistant, student.",
         ),
         ({"mode": "directed", "roles": ("student",) * 4}, "--role: given 4 times for 3 models"),
         (
-            {"mode": "directed", "board": Path("b.gif")},
-            r"--board b.gif: unknown format. The name must end in .svg or .png.",
+            {"mode": "directed", "whiteboard": Path("b.gif")},
+            r"--whiteboard b.gif: unknown format. The name must end in .svg or .png.",
         ),
-        ({"mode": "directed", "gate": True}, "--gate: only for --mode debate"),
-        ({"cap": float("nan")}, "--cap must be"),
+        ({"mode": "directed", "skip_if_agreed": True}, "--skip-if-agreed: only for --mode debate"),
+        ({"max_cost_usd": float("nan")}, "--max-cost-usd must be"),
     ],
 )
 def test_validate_options_rejects_conflicting_options(given: dict[str, Any], words: str) -> None:
@@ -61,12 +64,12 @@ def test_validate_options_rejects_conflicting_options(given: dict[str, Any], wor
     [
         {},
         {"mode": "consensus", "rounds": 3},
-        {"mode": "debate", "lead": "2", "gate": True, "quorum": 3, "deadline": 0.5, "cap": 0.01},
-        {"models": (), "cap": 0.5},
-        {"mode": "advisors", "early": 0, "cross_talk": True, "synthesis": True},
+        {"mode": "debate", "lead": "2", "skip_if_agreed": True, "quorum": 3, "deadline": 0.5, "max_cost_usd": 0.01},
+        {"models": (), "max_cost_usd": 0.5},
+        {"mode": "advisors", "question_turns": 0, "cross_talk": True, "synthesis": True},
         {"mode": "advisors", "models": ()},
         {"mode": "directed", "models": THREE_MODELS[:1]},
-        {"mode": "directed", "roles": ("teacher", "student"), "turns": 3, "board": Path("b.svg")},
+        {"mode": "directed", "roles": ("teacher", "student"), "turns": 3, "whiteboard": Path("b.svg")},
     ],
 )
 def test_validate_options_accepts_valid_combinations(given: dict[str, Any]) -> None:
@@ -75,19 +78,21 @@ def test_validate_options_accepts_valid_combinations(given: dict[str, Any]) -> N
 
 class TestPlan:
     def test_debate_rules_come_from_options(self) -> None:
-        given = make_options(mode="debate", lead="Gamma", gate=True, quorum=2, deadline=9.5, cap=0.25)
+        given = make_options(
+            mode="debate", lead="Gamma", skip_if_agreed=True, quorum=2, deadline=9.5, max_cost_usd=0.25
+        )
         made = build_run_plan(given, make_participants(THREE_MODELS))
-        assert made.debate == DebateOptions(lead="gamma", quorum=2, deadline=9.5, gate=True)
-        assert (made.mode, made.introduced, made.cap) == ("debate", True, 0.25)
+        assert made.debate == DebateOptions(lead="gamma", quorum=2, deadline=9.5, skip_if_agreed=True)
+        assert (made.mode, made.knows_others, made.max_cost_usd) == ("debate", True, 0.25)
         assert made.lead.name == "Gamma"
 
     def test_advisors_rules_come_from_options(self) -> None:
         made = build_run_plan(
-            make_options(mode="advisors", early=0, cross_talk=True, synthesis=True),
+            make_options(mode="advisors", question_turns=0, cross_talk=True, synthesis=True),
             make_participants(THREE_MODELS),
         )
-        assert made.advisors == AdvisorOptions(early=0, cross_talk=True, synthesis=True)
-        assert (made.mode, made.introduced) == ("advisors", True)
+        assert made.advisors == AdvisorOptions(question_turns=0, cross_talk=True, synthesis=True)
+        assert (made.mode, made.knows_others) == ("advisors", True)
         assert (
             build_run_plan(make_options(mode="advisors"), make_participants(THREE_MODELS)).advisors == AdvisorOptions()
         )
@@ -116,7 +121,7 @@ class TestPlan:
         self, models: tuple[str, ...], mode: str | None, chosen: str, introduced: bool
     ) -> None:
         made = build_run_plan(make_options(models=models, mode=mode), make_participants(models))
-        assert (made.mode, made.introduced, made.debate, made.cap) == (
+        assert (made.mode, made.knows_others, made.debate, made.max_cost_usd) == (
             chosen,
             introduced,
             DebateOptions(),

@@ -22,7 +22,7 @@ def test_missing_discord_package_error_names_install_command(monkeypatch: pytest
 
 
 async def test_build_discord_deps_uses_account_from_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_bot_session(tmp_path, monkeypatch, connected=False, user="ada") as here:
+    async with open_bot_session(tmp_path, monkeypatch, connected=False, account="ada") as here:
         with pytest.raises(BadSettings, match="moot user add ada"):
             await command.build_discord_deps(here.worker, here.settings)
         ada = await here.services.accounts.create_account("ada", "correct horse")

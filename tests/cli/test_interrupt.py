@@ -15,7 +15,7 @@ decode = msgspec.json.Decoder(Event).decode
 @pytest.fixture
 def pausing_moot(moot: MootCli) -> MootCli:
     """Let the scripted model stop after its first words for as long as a test may take."""
-    moot.write_file("talk.toml", f'[pausing]\nanswer = """{SAMPLE_ANSWER}"""\npace = 600.0\n')
+    moot.write_file("talk.toml", f'[pausing]\nanswer = """{SAMPLE_ANSWER}"""\nchunk_interval_seconds = 600.0\n')
     moot.write_file("moot.toml", '[providers.scripted]\nscript = "talk.toml"\n')
     return moot
 

@@ -22,12 +22,12 @@ from tests.support.stateless_requests import MIRA, chat_request
 SCRIPTS = """\
 [measured]
 answer = "A moot is a meeting at which things are discussed."
-chunk = 4
-pace = 0.3
+chunk_chars = 4
+chunk_interval_seconds = 0.3
 [unending]
 answer = "A moot is a meeting. "
 fault = "endless"
-pace = 0.05
+chunk_interval_seconds = 0.05
 """
 NEW_DISCUSSION = {"message": "What is a moot?", "participants": ["scripted/measured"]}
 SILENT_DISCUSSION = {"message": "What is a moot?", "participants": ["scripted/silence"]}
@@ -255,7 +255,7 @@ def test_port_in_use_is_reported(moot: MootCli) -> None:
         ((), {"MOOT_DATABASE_URL": "mysql://here"}, "MOOT_DATABASE_URL must begin with"),
         ((), {"MOOT_SECRET": "changeme"}, "too easy to guess"),
         ((), {"MOOT_AUTH": "nobody"}, "MOOT_"),
-        ((), {"MOOT_LEASE": "soon"}, "MOOT_"),
+        ((), {"MOOT_WORKER_LEASE_SECONDS": "soon"}, "MOOT_"),
     ],
 )
 def test_invalid_configuration_is_reported_in_one_line(

@@ -19,7 +19,7 @@ RANDOM_VALUE = 0.5
 
 
 def make_formatter(
-    style: DeliveryStyle = 1, *, prefill: str = "", block_impersonation: bool = False
+    style: DeliveryStyle = "paragraphs", *, prefill: str = "", block_impersonation: bool = False
 ) -> MessageFormatter:
     return MessageFormatter(
         delivery_style=style,
@@ -36,7 +36,7 @@ def format_chunks(chunks: Sequence[str], formatter: MessageFormatter) -> list[Pl
 
 
 def format_messages(
-    text: str, style: DeliveryStyle = 1, *, prefill: str = "", block_impersonation: bool = False
+    text: str, style: DeliveryStyle = "paragraphs", *, prefill: str = "", block_impersonation: bool = False
 ) -> list[str]:
     """What is sent of an answer that comes one character at a time."""
     return [
@@ -107,7 +107,7 @@ _SHORT_FRAGMENTS = (
 _LONG_FRAGMENTS = ("x" * 300, "word " * 100, "line\n" * 30, "A sentence is here. " * 40, "| cell |\n" * 80)
 answer_texts = st.lists(st.sampled_from(_SHORT_FRAGMENTS + _LONG_FRAGMENTS), min_size=1, max_size=30).map("".join)
 short_answer_texts = st.lists(st.sampled_from(_SHORT_FRAGMENTS), min_size=1, max_size=30).map("".join)
-delivery_styles: st.SearchStrategy[DeliveryStyle] = st.sampled_from((0, 1, 2, 3))
+delivery_styles: st.SearchStrategy[DeliveryStyle] = st.sampled_from(("whole", "paragraphs", "typing", "sentences"))
 
 
 @st.composite

@@ -28,7 +28,7 @@ from tests.support.stores import ENCRYPTION_SECRET
 
 T = TypeVar("T")
 SHORT_SECONDS = 0.02
-UNLIMITED_RATES = RateSettings(messages_a_minute=1_000_000, debates_a_minute=1_000_000)
+UNLIMITED_RATES = RateSettings(messages_per_minute=1_000_000, debates_per_minute=1_000_000)
 SCRIPTS = """
 [one]
 answer = "The first word.\\n\\nAnd the second."
@@ -41,9 +41,9 @@ answer = "Another answer."
 
 [hanging]
 answer = "It begins.\\n\\nAnd it would go on for a long time, if nobody stopped it."
-when = { "Shortly" = "Well then." }
-chunk = 20
-pace = 600.0
+answer_if_contains = { "Shortly" = "Well then." }
+chunk_chars = 20
+chunk_interval_seconds = 600.0
 
 [thinker]
 answer = "So be it."
@@ -66,26 +66,26 @@ answer = "{question}"
 
 [retracting]
 answer = "I think so.\\n\\nOr not.</think>Yes."
-chunk = 16
-pace = 1.0
+chunk_chars = 16
+chunk_interval_seconds = 1.0
 
 [dribbling]
 answer = "Drip, drip, drip, drip, drip, drip, drip, drip, drip, drip, drip, drip, drip, drop."
-chunk = 2
-delay = 0.2
-pace = 0.02
+chunk_chars = 2
+delay_seconds = 0.2
+chunk_interval_seconds = 0.02
 
 [failing]
 fault = "unauthorized"
 
 [writer]
 answer = "I keep that."
-then = "I was told: {result}"
+answer_after_tool = "I was told: {result}"
 tool = { name = "notes__write_down", arguments = '{"text": "Round."}' }
 
 [other-writer]
 answer = "So do I."
-then = "And I: {result}"
+answer_after_tool = "And I: {result}"
 tool = { name = "notes__write_down", arguments = '{"text": "Square."}' }
 """
 
@@ -156,7 +156,7 @@ class BotSession:
 
     def use_reasoning_channel(self, channel: FakeChannel) -> None:
         """Let a channel be the thought-log, from when the bot joins."""
-        self.settings = replace(self.settings, discord=replace(self.settings.discord, thoughts=channel.id))
+        self.settings = replace(self.settings, discord=replace(self.settings.discord, reasoning_channel=channel.id))
 
     async def stop_all_runs(self) -> None:
         """Stop all who speak."""

@@ -9,7 +9,7 @@ from moot.discord.approvals import BUTTON_LABELS, ApprovalKey, OpenApprovals, pa
 from moot.services.participants import ParticipantInput
 from moot.testing.discord.guild import Json
 from moot.tools.config import ServerConfig
-from moot.types.events import ApprovalWanted, ToolCalled
+from moot.types.events import ApprovalRequested, ToolCalled
 from tests.discord.bot_session import BotSession, open_bot_session
 from tests.support.tool_servers import serve_http_tools
 
@@ -219,7 +219,9 @@ def test_button_id_round_trips_approval_key() -> None:
 def test_approval_text_truncates_and_escapes_arguments() -> None:
     questions = OpenApprovals()
     questions.record_call(ToolCalled(name="notes/x`y", arguments="```\u202e\n" + "x" * 2000, **TURN_FIELDS))
-    asked = questions.open_approval(ApprovalWanted(name="notes/x`y", seconds=1.0, **TURN_FIELDS), "*Al|pha*", 0)
+    asked = questions.open_approval(
+        ApprovalRequested(name="notes/x`y", timeout_seconds=1.0, **TURN_FIELDS), "*Al|pha*", 0
+    )
     first, rest = asked.text.split("\n", 1)
     assert first == "**Alpha** wants to call `notes/x'y`, which may change something:"
     assert rest.startswith("```json\n`\u200b`\u200b`\\u202e\\u000axxx")

@@ -78,7 +78,7 @@ async def test_stop_message_of_author_stops_run_and_keeps_partial_answer(
 async def open_slow_session(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[BotSession]:
     """Tell one message, and then type for longer than anybody waits."""
     monkeypatch.setattr("moot.discord.format.pipeline.typing_seconds", lambda *_: 600.0)
-    async with open_bot_session(folder, monkeypatch, degree=2) as here:
+    async with open_bot_session(folder, monkeypatch, delivery="typing") as here:
         yield here
 
 

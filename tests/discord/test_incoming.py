@@ -21,7 +21,7 @@ async def test_named_participants_answer_in_order_visible_to_all(
         )
         await here.wait_until_idle()
         said = await here.services.discussions.list_messages(await here.discussion_id())
-        assert all(one.audience is None for one in said)
+        assert all(one.visible_to is None for one in said)
 
 
 async def test_attachments_are_stored_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

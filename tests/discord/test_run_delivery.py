@@ -32,14 +32,14 @@ async def test_deleted_reasoning_channel_does_not_affect_delivery(
         )
         await here.wait_until(here.is_fully_delivered, lambda told: told)
         [binding] = await here.worker.stores.channels.list_bindings("local")
-        assert binding.trouble is None
+        assert binding.error is None
         assert "reasoning channel closed" in caplog.text
 
 
 async def test_block_impersonation_setting_cuts_text_of_other_speaker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with open_bot_session(tmp_path, monkeypatch, guard=True) as here:
+    async with open_bot_session(tmp_path, monkeypatch, block_impersonation=True) as here:
         await here.run_command("new", participants="scripted/puppeteer, scripted/brief", mode="consensus", rounds=1)
         here.post_message("Well?")
         await here.wait_for_message("A brief answer.")
@@ -116,7 +116,7 @@ async def test_restart_neither_duplicates_nor_loses_messages(
 
 
 async def test_typing_delivery_keeps_message_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_bot_session(tmp_path, monkeypatch, degree=2) as here:
+    async with open_bot_session(tmp_path, monkeypatch, delivery="typing") as here:
         await here.run_command("new", participants="scripted/one")
         here.post_message("Why?")
         await here.wait_for_message("And the second.")

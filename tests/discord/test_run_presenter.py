@@ -15,13 +15,13 @@ from moot.types.drawing import OpenWhiteboard
 from moot.types.events import (
     ActionTaken,
     Answer,
-    ApprovalGiven,
-    ApprovalWanted,
-    Decided,
+    ApprovalRequested,
+    ApprovalResolved,
     Event,
     Notice,
     RunEnded,
     RunStarted,
+    SpeakerSelected,
     SummaryMade,
     TextDelta,
     TextRetracted,
@@ -61,15 +61,15 @@ def turn_ended(
         message=Answer(thoughts=thoughts),
         model="scripted/one",
         usage=Usage(),
-        cost=0.0,
+        cost_usd=0.0,
         fault=fault,
-        finish=finish,
+        finish_reason=finish,
     )
 
 
 def make_presenter(notice: str = "", opening: Sequence[str] = ()) -> RunPresenter:
     return RunPresenter(
-        delivery_style=1,
+        delivery_style="paragraphs",
         notice=notice,
         opening=[PlannedMessage(text, author=MessageAuthor("anna")) for text in opening],
         random_source=lambda: 0.0,
@@ -239,11 +239,11 @@ def test_tool_call_flushes_pending_text() -> None:
 def approval_events(call_id: str = "call_1", *, repeated: bool = False) -> tuple[Event, Event]:
     where: dict[str, Any] = {"participant": "alpha", "stage": "answer", "round": 0, "call_id": call_id}
     called = ToolCalled(name="notes/write_down", arguments='{"text": "Round."}', **where)
-    return called, ApprovalWanted(name="notes/write_down", seconds=600.0, again=repeated, **where)
+    return called, ApprovalRequested(name="notes/write_down", timeout_seconds=600.0, repeated=repeated, **where)
 
 
 def approval_resolved(outcome: ApprovalOutcome, call_id: str = "call_1") -> Event:
-    return ApprovalGiven(participant="alpha", stage="answer", round=0, call_id=call_id, answer=outcome)
+    return ApprovalResolved(participant="alpha", stage="answer", round=0, call_id=call_id, outcome=outcome)
 
 
 PROMPT_TEXT = """\
@@ -312,7 +312,7 @@ def test_reasoning_is_marked_and_split_into_messages() -> None:
         (Notice(kind="tools", message="They are left out."), [("Moot", "-# They are left out.")]),
         (
             SummaryMade(
-                basis="",
+                cache_key="",
                 summary=DebateSummary(
                     original_prompt="",
                     overview="They agree.",
@@ -322,8 +322,8 @@ def test_reasoning_is_marked_and_split_into_messages() -> None:
             ),
             [("Moot", "**Summary** They agree.")],
         ),
-        (Decided(basis="", turn=1, next="USER", reason=""), [("Moot", "-# Over to you.")]),
-        (Decided(basis="", turn=1, next="alpha", reason=""), []),
+        (SpeakerSelected(cache_key="", turn=1, next="USER", reason=""), [("Moot", "-# Over to you.")]),
+        (SpeakerSelected(cache_key="", turn=1, next="alpha", reason=""), []),
     ],
 )
 def test_notices_summaries_and_decisions_are_presented(event: Event, shown: list[tuple[str, str]]) -> None:

@@ -67,7 +67,7 @@ async def test_closed_channel_is_disabled_until_next_message(
         here.general.closed = True
         here.post_message("Are you there?")
         await here.wait_until(
-            lambda: here.worker.stores.channels.list_bindings("local"), lambda bound: bound[0].trouble is not None
+            lambda: here.worker.stores.channels.list_bindings("local"), lambda bound: bound[0].error is not None
         )
         requests = len(here.fake_discord.rest.request_log)
         status = await here.run_command("status", channel=here.other_channel)

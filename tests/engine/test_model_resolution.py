@@ -208,5 +208,5 @@ async def test_default_models_reject_with_advice_when_none_is_available(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(local, "find_spec", lambda _: None)
-    with pytest.raises(UsageError, match="line_up"):
+    with pytest.raises(UsageError, match="participants"):
         await resolve_default_models({})

@@ -37,9 +37,9 @@ def make_turn_ended(
         message=Answer("It was the candlestick.", "Was it the rope?", "In the library."),
         model=model,
         usage=usage,
-        cost=cost,
-        first_token=first_token,
-        latency=2.0,
+        cost_usd=cost,
+        first_token_seconds=first_token,
+        latency_seconds=2.0,
         fault=make_fault("network", "The line to the conservatory broke.") if status == "failed" else None,
     )
 
@@ -85,7 +85,7 @@ def test_cost_is_counted_only_when_price_is_known() -> None:
     count_turn(make_turn_ended("dear/one", cost=None))
     count_turn(make_turn_ended("unpriced/one", cost=None))
     assert sample("moot_cost_dollars_total", provider="dear") == 0.75
-    assert sample("moot_cost_dollars_total", provider="unpriced") is None
+    assert sample("moot_cost_dollars_total", provider="unpriced_calls") is None
 
 
 def test_first_token_seconds_are_observed_only_when_a_token_came() -> None:
@@ -121,7 +121,7 @@ telemetry.record_turn_span(
     "run_1",
     TurnEnded(
         participant="alpha", stage="round", round=1, status="completed", message=said, model="lab/echo",
-        usage=Usage(input=7, output=3), cost=None, latency=1.5,
+        usage=Usage(input=7, output=3), cost_usd=None, latency_seconds=1.5,
     ),
 )
 telemetry.flush_traces()

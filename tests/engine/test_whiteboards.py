@@ -58,7 +58,7 @@ class LessonHarness:
             role="assistant",
             content=end.message.text,
             participant=turn_key.participant,
-            script=end.message.script,
+            lesson_items=end.message.lesson_items,
         )
         await event_buffer.commit(end, message, (), ())
 
@@ -97,7 +97,7 @@ async def test_whiteboard_persists_across_runs_and_can_be_read_after_each(
 
     now = await lesson.whiteboards.whiteboard_at(ANNA, discussion.id)
     assert (element_ids(now), now.open) == (["one", "two"], True)
-    assert [element.by for element in now.elements] == ["alpha", "beta"]
+    assert [element.participant for element in now.elements] == ["alpha", "beta"]
     assert element_ids(await lesson.whiteboards.whiteboard_at(ANNA, discussion.id, first.id)) == ["one"]
     assert await lesson.whiteboards.whiteboard_at(ANNA, discussion.id, second.id) == now, (
         "the log and what is kept agree"

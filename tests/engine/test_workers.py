@@ -107,8 +107,8 @@ async def run_rounds(count: int, *live_workers: RecordingWorker) -> None:
 
 async def worker_rows(database: Database) -> dict[str, str | None]:
     async with database.read() as connection:
-        found = await connection.execute(select(worker.c.id, worker.c.reaper))
-        return {row.id: row.reaper for row in found}
+        found = await connection.execute(select(worker.c.id, worker.c.successor))
+        return {row.id: row.successor for row in found}
 
 
 async def test_silent_worker_is_taken_over_once(database: InterruptibleDatabase) -> None:
@@ -159,7 +159,7 @@ async def test_worker_that_was_taken_over_is_fenced_on_next_heartbeat(
 async def test_worker_with_takeover_in_progress_is_fenced(database: InterruptibleDatabase) -> None:
     one, sleeper = await join_workers(database, "one", "sleeper")
     async with database.write() as connection:
-        await connection.execute(update(worker).where(worker.c.id == "sleeper").values(reaper="one"))
+        await connection.execute(update(worker).where(worker.c.id == "sleeper").values(successor="one"))
     await run_rounds(1, sleeper)
     assert sleeper.fenced_count == 1
     await run_rounds(1, one)
@@ -194,53 +194,53 @@ async def test_no_worker_is_taken_over_while_database_is_unavailable(
 
 
 async def test_worker_that_dies_during_takeover_is_replaced(database: InterruptibleDatabase) -> None:
-    reaper, other, _ = await join_workers(database, "reaper", "other", "silent")
+    successor, other, _ = await join_workers(database, "successor", "other", "silent")
     begun = asyncio.Event()
 
     async def die() -> None:
         begun.set()
         await asyncio.sleep(3600)
 
-    reaper.before_takeover = die
+    successor.before_takeover = die
 
     async def live() -> None:
         async with asyncio.TaskGroup() as group:
             while True:
-                await reaper.monitor._beat_once(group)
+                await successor.monitor._beat_once(group)
                 await WorkerRegistry(database).send_heartbeat(other.id)
 
     dying = asyncio.create_task(live())
     await begun.wait()
     dying.cancel()
     await asyncio.gather(dying, return_exceptions=True)
-    assert await worker_rows(database) == {"reaper": None, "other": None, "silent": "reaper"}
+    assert await worker_rows(database) == {"successor": None, "other": None, "silent": "successor"}
     await run_rounds(MANY_ROUNDS, other)
-    assert other.taken_over == ["reaper", "silent"]
+    assert other.taken_over == ["successor", "silent"]
     assert await worker_rows(database) == {"other": None}
 
 
 async def test_slow_takeover_is_not_replaced_while_worker_lives(
     database: InterruptibleDatabase,
 ) -> None:
-    reaper, other, _ = await join_workers(database, "reaper", "other", "silent")
+    successor, other, _ = await join_workers(database, "successor", "other", "silent")
     done = asyncio.Event()
 
     async def linger() -> None:
         await done.wait()
 
-    reaper.before_takeover = linger
+    successor.before_takeover = linger
     async with asyncio.TaskGroup() as group:
         for _ in range(MAX_MISSED_HEARTBEATS + 1):
-            await reaper.monitor._beat_once(group)
+            await successor.monitor._beat_once(group)
             await WorkerRegistry(database).send_heartbeat(other.id)
         for _ in range(MANY_ROUNDS):
-            await reaper.monitor._beat_once(group)
+            await successor.monitor._beat_once(group)
             await run_rounds(1, other)
-        assert await worker_rows(database) == {"reaper": None, "other": None, "silent": "reaper"}
+        assert await worker_rows(database) == {"successor": None, "other": None, "silent": "successor"}
         done.set()
-    assert reaper.taken_over == ["silent"]
+    assert successor.taken_over == ["silent"]
     assert other.taken_over == []
-    assert reaper.fenced_count == other.fenced_count == 0
+    assert successor.fenced_count == other.fenced_count == 0
 
 
 async def test_takeover_is_retried_when_database_becomes_unavailable(
@@ -264,8 +264,8 @@ async def test_takeover_is_retried_when_database_becomes_unavailable(
 async def test_workers_that_took_over_each_other_are_both_taken_over(database: InterruptibleDatabase) -> None:
     third, *_ = await join_workers(database, "third", "one", "other")
     async with database.write() as connection:
-        for id, reaper in (("one", "other"), ("other", "one")):
-            await connection.execute(update(worker).where(worker.c.id == id).values(reaper=reaper))
+        for id, successor in (("one", "other"), ("other", "one")):
+            await connection.execute(update(worker).where(worker.c.id == id).values(successor=successor))
     await run_rounds(1, third)
     assert sorted(third.taken_over) == ["one", "other"]
     assert await worker_rows(database) == {"third": None}
@@ -356,20 +356,20 @@ async def test_run_heartbeats_takes_over_dead_and_leaving_workers(
 
 
 async def test_heartbeats_continue_during_takeover(database: InterruptibleDatabase) -> None:
-    reaper, _ = await join_workers(database, "reaper", "silent")
+    successor, _ = await join_workers(database, "successor", "silent")
     done = asyncio.Event()
     beats: list[int] = []
 
     async def linger() -> None:
         while len(beats) < 3:
             async with database.read() as connection:
-                found = await connection.execute(select(worker.c.beats).where(worker.c.id == "reaper"))
+                found = await connection.execute(select(worker.c.heartbeats).where(worker.c.id == "successor"))
                 beats.extend({found.scalar_one()} - set(beats))
             await asyncio.sleep(0.01)
         done.set()
 
-    reaper.before_takeover = linger
-    beating = asyncio.create_task(reaper.monitor.run_heartbeats())
+    successor.before_takeover = linger
+    beating = asyncio.create_task(successor.monitor.run_heartbeats())
     async with asyncio.timeout(60):
         await done.wait()
     beating.cancel()

@@ -19,8 +19,8 @@ async def test_advisors_answer_in_parallel_in_their_own_threads() -> None:
     assert table.log == [
         "answer 0",
         "all at once:",
-        "answer/0/alpha sees advised",
-        "answer/0/beta sees advised",
+        "answer/0/alpha sees advisor_view",
+        "answer/0/beta sees advisor_view",
     ]
 
 
@@ -28,30 +28,30 @@ async def test_advisors_cross_talk_once_and_first_synthesizes() -> None:
     table = FakeTable(plan("advisors", 3, advisors=CROSS_TALK_AND_SYNTHESIS))
     await advisors(table)
     assert table.log[4:] == [
-        "answer/0/gamma sees advised",
+        "answer/0/gamma sees advisor_view",
         "cross_talk 0",
         "all at once, told to cross_talk_instructions:",
-        "cross_talk/0/alpha sees advised",
-        "cross_talk/0/beta sees advised",
-        "cross_talk/0/gamma sees advised",
+        "cross_talk/0/alpha sees advisor_view",
+        "cross_talk/0/beta sees advisor_view",
+        "cross_talk/0/gamma sees advisor_view",
         "synthesis 0",
         "one, as synthesis, told to advisor_synthesis_instructions:",
-        "synthesis/0/alpha sees advised",
+        "synthesis/0/alpha sees advisor_view",
     ]
 
 
 async def test_failed_advisor_is_excluded_from_later_stages() -> None:
     table = FakeTable(plan("advisors", 3, advisors=CROSS_TALK_AND_SYNTHESIS), {"alpha": ["failed"]})
     await advisors(table)
-    assert [line for line in table.log if "alpha" in line] == ["answer/0/alpha sees advised: failed"]
-    assert "cross_talk/0/gamma sees advised" in table.log
-    assert table.log[-1] == "synthesis/0/beta sees advised"
+    assert [line for line in table.log if "alpha" in line] == ["answer/0/alpha sees advisor_view: failed"]
+    assert "cross_talk/0/gamma sees advisor_view" in table.log
+    assert table.log[-1] == "synthesis/0/beta sees advisor_view"
 
 
 async def test_next_advisor_synthesizes_when_first_fails() -> None:
     table = FakeTable(plan("advisors", 2, advisors=AdvisorOptions(synthesis=True)), {"alpha": ["completed", "failed"]})
     await advisors(table)
-    assert table.log[-2:] == ["synthesis/0/alpha sees advised: failed", "synthesis/0/beta sees advised"]
+    assert table.log[-2:] == ["synthesis/0/alpha sees advisor_view: failed", "synthesis/0/beta sees advisor_view"]
 
 
 async def test_single_advisor_has_no_cross_talk_and_no_synthesis() -> None:
@@ -66,24 +66,24 @@ async def test_single_advisor_has_no_cross_talk_and_no_synthesis() -> None:
 async def test_max_cost_skips_later_stages_but_never_answers() -> None:
     table = FakeTable(plan("advisors", 2, advisors=CROSS_TALK_AND_SYNTHESIS), unaffordable=["The cross-talk"])
     await advisors(table)
-    assert "answer/0/beta sees advised" in table.log
+    assert "answer/0/beta sees advisor_view" in table.log
     assert not any(line.startswith("cross_talk") for line in table.log)
-    assert "synthesis/0/alpha sees advised" in table.log
+    assert "synthesis/0/alpha sees advisor_view" in table.log
 
     poorer = FakeTable(
         plan("advisors", 2, advisors=CROSS_TALK_AND_SYNTHESIS),
         unaffordable=["The cross-talk", "The synthesis"],
     )
     await advisors(poorer)
-    assert poorer.log[-1] == "answer/0/beta sees advised"
+    assert poorer.log[-1] == "answer/0/beta sees advisor_view"
 
 
 async def test_inactive_advisor_is_not_called() -> None:
     table = FakeTable(with_active(plan("advisors", 3), "beta", "gamma"))
     await advisors(table)
     assert [line for line in table.log if "sees" in line] == [
-        "answer/0/beta sees advised",
-        "answer/0/gamma sees advised",
+        "answer/0/beta sees advisor_view",
+        "answer/0/gamma sees advisor_view",
     ]
 
 

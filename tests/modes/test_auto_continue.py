@@ -6,7 +6,7 @@ from tests.modes.fake_table import FakeRunStopped, FakeTable, plan
 
 
 async def test_auto_continue_starts_at_first_and_cycles_through_participants() -> None:
-    table = FakeTable(plan("continue", 3, turns=4, first=1))
+    table = FakeTable(plan("continue", 3, turns=4, first_position=1))
     await auto_continue(table)
     assert table.log == [
         "continue/0/beta sees everything",
@@ -19,7 +19,7 @@ async def test_auto_continue_starts_at_first_and_cycles_through_participants() -
 
 @pytest.mark.parametrize(("first", "speaker"), [(0, "alpha"), (2, "gamma"), (3, "alpha"), (7, "beta")])
 async def test_auto_continue_wraps_first_index_around(first: int, speaker: str) -> None:
-    table = FakeTable(plan("continue", 3, turns=1, first=first))
+    table = FakeTable(plan("continue", 3, turns=1, first_position=first))
     await auto_continue(table)
     assert table.log == [f"continue/0/{speaker} sees everything"]
 

@@ -1,15 +1,15 @@
 from moot.modes.debate import debate
-from moot.types.events import Agreed, BallotCast
+from moot.types.events import AgreementChecked, VoteCast
 from moot.types.modes import DebateOptions
 from tests.modes.fake_table import FakeTable, plan
 
 
 async def test_debate_runs_answers_rebuttals_then_synthesis_beside_analyses() -> None:
     ballots = [
-        BallotCast(basis=who, participant=who, order=(others,))
+        VoteCast(cache_key=who, participant=who, ranking=(others,))
         for who, others in (("alpha", ("beta", "gamma")), ("beta", ("alpha", "gamma")))
     ]
-    table = FakeTable(plan("debate", 3, clerk="a/cheap"), results={"ranking": ballots})
+    table = FakeTable(plan("debate", 3, task_model="a/cheap"), results={"ranking": ballots})
     await debate(table)
     assert table.log == [
         "initial 0",
@@ -25,9 +25,9 @@ async def test_debate_runs_answers_rebuttals_then_synthesis_beside_analyses() ->
         "synthesis 0",
         "at the same time:",
         "one, as synthesis, told to synthesis_instructions:",
-        "synthesis/0/alpha sees briefed",
+        "synthesis/0/alpha sees with_instructions",
         "alpha (a/cheap) looks for summary in vain",
-        "alpha (a/cheap) looks for ledger in vain",
+        "alpha (a/cheap) looks for claims in vain",
         "alpha (a/one) looks for ranking",
         "beta (a/one) looks for ranking",
         "gamma (a/one) looks for ranking in vain",
@@ -36,31 +36,31 @@ async def test_debate_runs_answers_rebuttals_then_synthesis_beside_analyses() ->
 
 
 async def test_debate_without_analyses_has_only_synthesis() -> None:
-    table = FakeTable(plan("debate", 3, minutes=False))
+    table = FakeTable(plan("debate", 3, debate_report=False))
     await debate(table)
-    assert "synthesis/0/alpha sees briefed" in table.log
+    assert "synthesis/0/alpha sees with_instructions" in table.log
     assert not any("looks for" in line for line in table.log)
 
 
 async def test_failed_participant_is_excluded_from_later_stages() -> None:
-    table = FakeTable(plan("debate", 3, debate=DebateOptions(ledger=False)), {"beta": ["failed"]})
+    table = FakeTable(plan("debate", 3, debate=DebateOptions(claims=False)), {"beta": ["failed"]})
     await debate(table)
     assert not [line for line in table.log if "beta" in line and not line.startswith("initial")]
     assert "debate/0/gamma sees own_thread" in table.log
-    assert not any("ranking" in line or "ledger" in line for line in table.log)
+    assert not any("ranking" in line or "for claims" in line for line in table.log)
 
 
 async def test_missing_lead_is_replaced_with_notice() -> None:
     table = FakeTable(plan("debate", 3, debate=DebateOptions(lead="gamma")), {"gamma": ["failed"]})
     await debate(table)
     assert "lead_replaced: Gamma dropped out: Alpha sums up instead." in table.log
-    assert "synthesis/0/alpha sees briefed" in table.log
+    assert "synthesis/0/alpha sees with_instructions" in table.log
 
 
 async def test_chosen_lead_synthesizes() -> None:
     table = FakeTable(plan("debate", 2, debate=DebateOptions(lead="beta")))
     await debate(table)
-    assert "synthesis/0/beta sees briefed" in table.log
+    assert "synthesis/0/beta sees with_instructions" in table.log
     assert "beta (a/one) looks for summary in vain" in table.log
     assert not any("ranking" in line for line in table.log)  # two cannot be ranked
 
@@ -75,7 +75,7 @@ async def test_single_answer_skips_rebuttal_but_is_synthesized() -> None:
     table = FakeTable(plan("debate", 2), {"alpha": ["failed"]})
     await debate(table)
     assert "beta complete, missing: Only Beta answered: there is nothing to debate." in table.log
-    assert "synthesis/0/beta sees briefed" in table.log
+    assert "synthesis/0/beta sees with_instructions" in table.log
     assert not any(line.startswith("debate/") for line in table.log)
 
 
@@ -83,31 +83,31 @@ async def test_first_answers_are_synthesized_when_all_rebuttals_fail() -> None:
     ends = {"alpha": ["completed", "failed"], "beta": ["completed", "failed"]}
     table = FakeTable(plan("debate", 2), ends)  # type: ignore[arg-type]
     await debate(table)
-    assert "synthesis/0/alpha sees briefed" in table.log
+    assert "synthesis/0/alpha sees with_instructions" in table.log
 
 
 async def test_skip_if_agreed_skips_rebuttals_when_answers_agree_and_reports_savings() -> None:
-    agreed = Agreed(basis="x", agree=True, reason="Both say no.", saved=0.25)
-    table = FakeTable(plan("debate", 2, debate=DebateOptions(gate=True)), results={"gate": [agreed]})
+    agreed = AgreementChecked(cache_key="x", agree=True, reason="Both say no.", saved_usd=0.25)
+    table = FakeTable(plan("debate", 2, debate=DebateOptions(skip_if_agreed=True)), results={"agreement": [agreed]})
     await debate(table)
     words = "Both say no. The debate was skipped, which saved about $0.25."
     assert f"alpha, beta complete, agreed: {words}" in table.log
     assert not any(line.startswith("debate/") for line in table.log)
-    assert "synthesis/0/alpha sees briefed" in table.log
+    assert "synthesis/0/alpha sees with_instructions" in table.log
 
 
 async def test_skip_if_agreed_runs_rebuttals_when_answers_differ_or_check_fails() -> None:
-    differ = Agreed(basis="x", agree=False, reason="One says yes.")
-    for finds in ({"gate": [differ]}, {}):
-        table = FakeTable(plan("debate", 2, debate=DebateOptions(gate=True)), results=finds)
+    differ = AgreementChecked(cache_key="x", agree=False, reason="One says yes.")
+    for finds in ({"agreement": [differ]}, {}):
+        table = FakeTable(plan("debate", 2, debate=DebateOptions(skip_if_agreed=True)), results=finds)
         await debate(table)
         assert "debate/0/beta sees own_thread" in table.log
 
 
 async def test_max_cost_skips_rebuttals_before_synthesis() -> None:
-    table = FakeTable(plan("debate", 3), unaffordable=["The debate", "The ranking", "The ledger"])
+    table = FakeTable(plan("debate", 3), unaffordable=["The debate", "The ranking", "The list of claims"])
     await debate(table)
     assert not any(line.startswith("debate/") for line in table.log)
-    assert "alpha, beta, gamma complete, cap: The first answers stand as they are." in table.log
-    assert "synthesis/0/alpha sees briefed" in table.log
-    assert not any("ranking" in line or "ledger" in line for line in table.log)
+    assert "alpha, beta, gamma complete, max_cost: The first answers stand as they are." in table.log
+    assert "synthesis/0/alpha sees with_instructions" in table.log
+    assert not any("ranking" in line or "for claims" in line for line in table.log)

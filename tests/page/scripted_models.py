@@ -58,30 +58,30 @@ SPEAKING_SCRIPTS = f"""
 [unending]
 answer = "A table has no head. "
 fault = "endless"
-pace = 0.25
+chunk_interval_seconds = 0.25
 [silent]
-delay = 600
+delay_seconds = 600
 [lasting]
 answer = '''{LONG_ANSWER}'''
-pace = 0.06
+chunk_interval_seconds = 0.06
 [priced]
-price = 2.5
+usd_per_million_tokens = 2.5
 answer = 'A round one, of oak, so that everybody hears everybody.'
 [brief]
 answer = '''{SENTENCE * 10}'''
-chunk = 1000
+chunk_chars = 1000
 [talker]
 answer = '''{SENTENCE * 3}\n\n'''
 fault = "endless"
-chunk = 1000
-pace = 0.05
+chunk_chars = 1000
+chunk_interval_seconds = 0.05
 [agreeing]
 answer = "Split it."
-price = 1000.0
-when = {{ "would gain anything by debating" = '{{"agree": true, "reason": "Both would split it."}}' }}
+usd_per_million_tokens = 1000.0
+answer_if_contains = {{ "would gain anything by debating" = '{{"agree": true, "reason": "Both would split it."}}' }}
 [cut]
 answer = "A round one."
-finish = "length"
+finish_reason = "length"
 """
 # Who answers instead of those who always fail.
 FAILING_SCRIPTS = """
@@ -93,7 +93,7 @@ fault = "forbidden"
 fault = "unauthorized"
 [late]
 fault = "forbidden"
-delay = 0.5
+delay_seconds = 0.5
 """
 FALLBACK_SETTINGS = """
 [fallback]
@@ -103,15 +103,18 @@ FALLBACK_SETTINGS = """
 "scripted/late" = ["scripted/cut"]
 """
 STRUCTURED_SCRIPTS = "".join(
-    f"[{name}]\nprice = 2.5\nanswer = '''{json.dumps(answer)}'''\n" for name, answer in STRUCTURED_ANSWERS.items()
+    f"[{name}]\nusd_per_million_tokens = 2.5\nanswer = '''{json.dumps(answer)}'''\n"
+    for name, answer in STRUCTURED_ANSWERS.items()
 )
 MAX_FAST_INTERVAL_SECONDS = 0.03  # a script with pauses no longer than this has them only for the eye
 
 
 def without_pauses(script: Script) -> str:
     """Return a script that says the same without pauses and in fewer pieces: each is work for server and page."""
-    when = ", ".join(f"{_toml_string(asked)} = {_toml_string(said)}" for asked, said in script.when.items())
-    return f"answer = {_toml_string(script.answer)}\nthoughts = {_toml_string(script.thoughts)}\nwhen = {{ {when} }}\nchunk = 80\n"
+    when = ", ".join(
+        f"{_toml_string(asked)} = {_toml_string(said)}" for asked, said in script.answer_if_contains.items()
+    )
+    return f"answer = {_toml_string(script.answer)}\nthoughts = {_toml_string(script.thoughts)}\nanswer_if_contains = {{ {when} }}\nchunk_chars = 80\n"
 
 
 def _toml_string(text: str) -> str:
@@ -121,6 +124,6 @@ def _toml_string(text: str) -> str:
 FAST_SCRIPTS = "".join(
     f"[{name}]\n{without_pauses(script)}"
     for name, script in BUILT_IN_SCRIPTS.items()
-    if 0 < script.pace <= MAX_FAST_INTERVAL_SECONDS and not script.tool
+    if 0 < script.chunk_interval_seconds <= MAX_FAST_INTERVAL_SECONDS and not script.tool
 )
 SCRIPTS = SPEAKING_SCRIPTS + FAILING_SCRIPTS + STRUCTURED_SCRIPTS + FAST_SCRIPTS

@@ -70,7 +70,7 @@ async def log_in_new_account(
 async def _insert_account(database: Database, tenant_id: str, secret: str, budget: float | None) -> None:
     """Write an account and its session as they are after a login, without the slow hash of a password."""
     now, id, name = time.time(), new_id("account"), f"guest{next(ACCOUNT_NUMBERS)}"
-    person = {"id": id, "tenant": tenant_id, "name": name, "budget": budget, "created_at": now}
+    person = {"id": id, "tenant": tenant_id, "name": name, "weekly_budget_usd": budget, "created_at": now}
     until = now + SESSION_SECONDS
     async with database.write() as connection:
         await connection.execute(insert(tenant).values(id=tenant_id, name=name, created_at=now))

@@ -12,7 +12,7 @@ ADVISORS_REQUEST: dict[str, Any] = {
     "message": "My partner wants to sell the workshop.",
     "title": "The workshop",
     "mode": "advisors",
-    "advisors": {"early": 1, "cross_talk": True, "synthesis": True},
+    "advisors": {"question_turns": 1, "cross_talk": True, "synthesis": True},
     "participants": [
         {"model": "scripted/scholar", "name": "Ida"},
         {"model": "scripted/thinker", "name": "Ben"},
@@ -56,7 +56,7 @@ async def test_advisors_ask_questions_first_and_inactive_advisor_is_activated(se
 async def test_advisors_synthesis_is_enabled_within_discussion(server: MootServer, page: Page) -> None:
     table = {
         **ADVISORS_REQUEST,
-        "advisors": {"early": 0},
+        "advisors": {"question_turns": 0},
         "participants": ["scripted/scholar", "scripted/thinker"],
     }
     opened = (await server.post("/api/discussions", table)).body
@@ -68,7 +68,7 @@ async def test_advisors_synthesis_is_enabled_within_discussion(server: MootServe
     await sum_up.click()
     await expect(sum_up).to_have_attribute("aria-checked", "true")
     rules = (await server.get(f"/api/discussions/{opened['discussion']['id']}")).body["discussion"]["advisors"]
-    assert rules == {"early": 0, "synthesis": True}
+    assert rules == {"question_turns": 0, "synthesis": True}
     await page.get_by_role("textbox", name="Your message").fill("We have had it for nine years.")
     await page.keyboard.press("Enter")
     second = page.get_by_role("region", name="Answers to: We have had it")

@@ -170,9 +170,9 @@ async def test_answer_is_regenerated_selected_edited_copied_and_its_prompt_shown
     await echo.get_by_role("button", name="Earlier version").click()
     await expect(echo.locator(".markdown")).to_have_text("Because it has no head.")
     await choose_menu_item(page, "Echo", "Check this answer")
-    trial = page.get_by_role("dialog", name=re.compile("^Check .* answer"))
+    evaluation = page.get_by_role("dialog", name=re.compile("^Check .* answer"))
     assert counts != "Because it has no head."
-    await expect(trial.get_by_role("blockquote")).to_contain_text(counts)
+    await expect(evaluation.get_by_role("blockquote")).to_contain_text(counts)
 
 
 async def test_one_participant_is_stopped_and_new_version_streams_in_its_card(server: MootServer, page: Page) -> None:

@@ -122,15 +122,15 @@ async def test_mentions_insert_participants_and_discussions_by_keyboard_and_mous
 
 async def test_reference_summary_is_shown_under_message_and_after_reload(server: MootServer, page: Page) -> None:
     other = await open_discussion(server, "echo", title="Chairs and stools")
-    id = await open_discussion(server, "echo", clerk="scripted/clerk")
+    id = await open_discussion(server, "echo", task_model="scripted/task-model")
     await page.goto(f"{server.url}/d/{id}")
     await message_box(page).fill('As in @"Chairs and stools"?')
     await message_box(page).press("Enter")
-    recaps = page.get_by_role("list", name="Included summaries")
+    summaries = page.get_by_role("list", name="Included summaries")
     for _ in range(2):
         await expect(page.get_by_role("article")).to_have_count(2)
-        await expect(recaps).to_have_text("With a summary of Chairs and stools")
-        await expect(recaps.get_by_role("link")).to_have_attribute("href", f"/d/{other}")
+        await expect(summaries).to_have_text("With a summary of Chairs and stools")
+        await expect(summaries.get_by_role("link")).to_have_attribute("href", f"/d/{other}")
         await page.reload()
 
 
@@ -219,8 +219,8 @@ async def test_run_is_interrupted_stopped_and_continued_from_composer(server: Mo
 
 async def test_rejected_message_keeps_text_and_shows_error(tmp_path: Path, page: Page, page_errors: PageErrors) -> None:
     page_errors.allow("402|429")
-    settings = "budget = 0.0\n[rates]\nmessages_a_minute = 1\nmessages_burst = 2\n"
-    scripts = '[dear]\nanswer = "Dear."\nprice = 1000.0\n'
+    settings = "weekly_budget_usd = 0.0\n[rates]\nmessages_per_minute = 1\nmessages_burst = 2\n"
+    scripts = '[dear]\nanswer = "Dear."\nusd_per_million_tokens = 1000.0\n'
     async with run_server_for_page(page, tmp_path, settings=settings, scripts=scripts) as server:
         id = await open_discussion(server, "echo")
         seats = [{"model": "scripted/dear", "name": "Dear"}]
@@ -265,6 +265,6 @@ async def test_resend_after_lost_response_and_reload_reuses_idempotency_key(
     await expect(page.get_by_role("article")).to_have_count(2)
     first, second = ((one.headers["idempotency-key"], one.post_data) for one in sent)
     assert first == second
-    assert '"cap":0.5' in (first[1] or "")
+    assert '"max_cost_usd":0.5' in (first[1] or "")
     said = (await server.get(f"/api/discussions/{id}")).body["messages"]
     assert [one["content"] for one in said if one["role"] == "user"] == ["About Tables?", "And square?"]

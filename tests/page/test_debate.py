@@ -61,17 +61,17 @@ async def test_missing_claims_are_noted_also_after_reload(server: MootServer, pa
     opened = await open_debate(server, "echo", "steady")
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
     notes = page.get_by_role("list", name="Notes on this debate")
-    await expect(notes).to_contain_text("There is no ledger")
+    await expect(notes).to_contain_text("There is no list of claims")
     await page.reload()
-    await expect(notes).to_contain_text("There is no ledger")
+    await expect(notes).to_contain_text("There is no list of claims")
 
 
 async def _assert_analyses_shown(page: Page) -> None:
     summary = page.get_by_role("region", name="Summary")
     await expect(summary.get_by_role("row", name="Gamma Changed")).to_contain_text("Split one part first.")
     await expect(summary).to_contain_text("The cost of a split must be measured.")
-    flips = page.get_by_role("region", name="Position changes")
-    await expect(flips).to_contain_text("after Alpha spoke")
+    changes = page.get_by_role("region", name="Position changes")
+    await expect(changes).to_contain_text("after Alpha spoke")
     ranking = page.get_by_role("region", name="Ranking")
     await expect(ranking.get_by_role("listitem")).to_have_count(3)
     await ranking.get_by_text("All votes").click()
@@ -89,9 +89,9 @@ async def test_quotes_and_links_open_collapsed_rounds_and_lanes(server: MootServ
     await server.run_events(run)
     report = (await server.get(f"/api/runs/{run}")).body
     await page.goto(address)
-    flips = page.get_by_role("region", name="Position changes")
+    changes = page.get_by_role("region", name="Position changes")
     await expect(page.get_by_role("article", name="Gamma", exact=True)).to_have_count(0)
-    await flips.get_by_role("link", name="I change my position").click()
+    await changes.get_by_role("link", name="I change my position").click()
     answer = page.get_by_role("article", name="Gamma", exact=True)
     await expect(answer).to_be_focused()
     await expect(answer).to_be_in_viewport()
@@ -207,7 +207,7 @@ async def test_participant_beyond_quorum_is_marked_late_and_phases_are_links(ser
 
 
 async def test_debate_is_skipped_when_first_answers_agree_and_savings_are_shown(server: MootServer, page: Page) -> None:
-    opened = await open_debate(server, "agreeing", "agreeing", gate=True)
+    opened = await open_debate(server, "agreeing", "agreeing", skip_if_agreed=True)
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
     skipped = page.get_by_role("list", name="Phases of the debate").get_by_role("listitem").nth(1)
     for _ in range(2):

@@ -99,7 +99,7 @@ async def test_answer_actions_work_by_keyboard_and_keep_focus(server: MootServer
 async def test_lesson_turn_regenerates_by_keyboard_and_assertions_use_selected_version(
     server: MootServer, page: Page
 ) -> None:
-    id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 1, "trigger": "Alpha"}})
+    id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 1, "first_speaker": "Alpha"}})
     await page.goto(f"{server.url}/d/{id}")
     line = page.get_by_role("region", name="Messages").get_by_role("listitem").first
     await choose_menu_item(page, line, "Regenerate with another model")
@@ -114,8 +114,8 @@ async def test_lesson_turn_regenerates_by_keyboard_and_assertions_use_selected_v
     await move_focus_and_press(page, line.get_by_role("button", name="Earlier version"))
     await expect(line).not_to_contain_text("A table has no head")
     await choose_menu_item(page, line, "Check this answer")
-    trial = page.get_by_role("dialog", name=re.compile("^Check .* answer"))
-    await expect(trial.get_by_role("blockquote")).to_contain_text("A table has no head")
+    evaluation = page.get_by_role("dialog", name=re.compile("^Check .* answer"))
+    await expect(evaluation.get_by_role("blockquote")).to_contain_text("A table has no head")
 
 
 @pytest.mark.slow  # journeys in test_card.py, test_composer.py, test_share.py and test_shell.py show the focus after each act

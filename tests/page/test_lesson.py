@@ -20,7 +20,7 @@ LESSON_REQUEST: dict[str, Any] = {
         {"model": "scripted/student", "role": "student"},
         {"model": "scripted/classmate", "role": "student"},
     ],
-    "directed": {"turns": 10, "trigger": "Alpha", "topic": "Sums of odd numbers"},
+    "directed": {"turns": 10, "first_speaker": "Alpha", "topic": "Sums of odd numbers"},
 }
 COMPLETE_BOARD = re.compile(
     "shows text “Odd numbers and squares”; the formula .*; python code.*; a column chart of .*; an arrow"
@@ -38,13 +38,13 @@ class BoardRequests:
         page.on("requestfailed", self._on_finish)  # a reload takes it away
 
     def _on_request(self, request: Request) -> None:
-        if "board.svg" in request.url:
+        if "whiteboard.svg" in request.url:
             self.urls.append(request.url)
             self._open_requests += 1
             self.max_concurrent = max(self.max_concurrent, self._open_requests)
 
     def _on_finish(self, request: Request) -> None:
-        self._open_requests -= "board.svg" in request.url
+        self._open_requests -= "whiteboard.svg" in request.url
 
 
 async def test_lesson_is_shown_live_after_reload_and_in_playback(server: MootServer, page: Page) -> None:
@@ -103,7 +103,7 @@ async def test_lesson_is_shown_live_after_reload_and_in_playback(server: MootSer
 
 
 async def test_follow_up_message_continues_on_the_same_whiteboard(server: MootServer, page: Page) -> None:
-    id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 2, "trigger": "Alpha"}})
+    id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 2, "first_speaker": "Alpha"}})
     await page.set_viewport_size({"width": 390, "height": 844})
     await page.goto(f"{server.url}/d/{id}")
     board = page.get_by_role("complementary", name="Whiteboard")
@@ -137,7 +137,7 @@ async def test_follow_up_message_continues_on_the_same_whiteboard(server: MootSe
 
 
 async def test_lesson_turn_regenerates_and_versions_switch_the_whiteboard(server: MootServer, page: Page) -> None:
-    id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 1, "trigger": "Alpha"}})
+    id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 1, "first_speaker": "Alpha"}})
     await page.goto(f"{server.url}/d/{id}")
     board = page.get_by_role("complementary", name="Whiteboard")
     line = page.get_by_role("region", name="Messages").get_by_role("listitem").first
@@ -180,16 +180,16 @@ async def test_failed_whiteboard_is_requested_once_and_again_on_retry(
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("status of 500")
-    id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 2, "trigger": "Alpha"}})
+    id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 2, "first_speaker": "Alpha"}})
     fetched = BoardRequests(page)
-    await page.route("**/board.svg*", lambda route: route.fulfill(status=500))
+    await page.route("**/whiteboard.svg*", lambda route: route.fulfill(status=500))
     await page.goto(f"{server.url}/d/{id}")
     board = page.get_by_role("complementary", name="Whiteboard")
     await expect(board.get_by_role("slider", name="Moment")).to_have_attribute("max", "5")
     await expect(board.get_by_role("alert")).to_contain_text("The board could not be loaded.")
     await assert_accessible(page, within=board)
     assert len(fetched.urls) == len(set(fetched.urls)), fetched.urls
-    await page.unroute("**/board.svg*")
+    await page.unroute("**/whiteboard.svg*")
     await board.get_by_role("button", name="Retry").click()
     await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("Odd numbers"))
     await expect(board.get_by_role("alert")).to_have_count(0)
@@ -199,7 +199,7 @@ async def test_lesson_load_error_does_not_carry_over_to_another_lesson(
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("status of 500")
-    short = LESSON_REQUEST | {"directed": {"turns": 1, "trigger": "Alpha"}}
+    short = LESSON_REQUEST | {"directed": {"turns": 1, "first_speaker": "Alpha"}}
     broken = await open_discussion(server, **short | {"title": "Broken"})
     await open_discussion(server, **short | {"title": "Whole"})
     run = (await server.get(f"/api/discussions/{broken}")).body["messages"][-1]["run"]

@@ -55,12 +55,12 @@ async def thread(server: MootServer) -> View:
 
 
 async def lesson(server: MootServer) -> View:
-    id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 2, "trigger": "Alpha"}})
+    id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 2, "first_speaker": "Alpha"}})
     return view_at(f"{server.url}/d/{id}", lambda page: page.get_by_role("slider", name="Moment"))
 
 
 async def assertions(server: MootServer) -> View:
-    id = await open_discussion(server, "scholar", clerk="scripted/clerk")
+    id = await open_discussion(server, "scholar", task_model="scripted/task-model")
     return view_at(f"{server.url}/d/{id}", lambda page: page.get_by_role("article"), _open_assertions)
 
 
@@ -121,9 +121,9 @@ async def _open_assertions(page: Page) -> None:
     await page.get_by_role("article").hover()
     await page.get_by_role("button", name="More about this answer").click()
     await page.get_by_role("menuitem", name="Check this answer").click()
-    trial = page.get_by_role("dialog", name=re.compile("^Check .* answer"))
-    await trial.get_by_label("Assertions, one per line").fill("It gives a reason.\nIt names a source.")
-    await expect(trial.get_by_role("button", name="Check")).to_be_enabled()
+    evaluation = page.get_by_role("dialog", name=re.compile("^Check .* answer"))
+    await evaluation.get_by_label("Assertions, one per line").fill("It gives a reason.\nIt names a source.")
+    await expect(evaluation.get_by_role("button", name="Check")).to_be_enabled()
 
 
 async def _wait_for_post(page: Page) -> None:
@@ -142,7 +142,7 @@ async def _open_persona_suggestions(page: Page) -> None:
     await wizard.get_by_label("Your situation").fill("I may move abroad for work.")
     model = wizard.get_by_role("combobox", name="Model")
     await expect(model).not_to_have_value("")  # the page proposes one: it would come into what is typed
-    await model.fill("scripted/clerk")
+    await model.fill("scripted/task-model")
     await expect(wizard.get_by_role("button", name="Next")).to_be_enabled()
 
 

@@ -12,16 +12,16 @@ from tests.page.timeouts import PAGE_TIMEOUT_SECONDS
 from tests.support.moot_server import MootServer
 
 
-async def test_shipped_persona_is_viewed_and_duplicated(server: MootServer, page: Page) -> None:
+async def test_builtin_persona_is_viewed_and_duplicated(server: MootServer, page: Page) -> None:
     await page.goto(f"{server.url}/personas")
-    shipped = page.get_by_role("region", name="Included with Moot")
-    await expect(shipped.get_by_role("button", name="Advocate", exact=True)).to_be_visible()
+    builtin = page.get_by_role("region", name="Included with Moot")
+    await expect(builtin.get_by_role("button", name="Advocate", exact=True)).to_be_visible()
     await assert_accessible(page)
     await assert_fits_phone(page)
     await page.get_by_label("Search personas").fill("teacher")
-    await expect(shipped.get_by_role("listitem")).to_have_count(1)
+    await expect(builtin.get_by_role("listitem")).to_have_count(1)
 
-    await shipped.get_by_role("button", name="Teacher", exact=True).click()
+    await builtin.get_by_role("button", name="Teacher", exact=True).click()
     sheet = page.get_by_role("dialog", name="Teacher")
     await expect(sheet).to_contain_text("System prompt")
     await assert_accessible(page, within=sheet)
@@ -58,7 +58,7 @@ async def test_persona_is_created_edited_and_deleted(server: MootServer, page: P
     await editor.get_by_label("System prompt").fill("You are a joiner.")
     await editor.get_by_role("button", name="Save").click()
     await expect(editor).to_have_count(0)
-    (made,) = [one for one in (await server.get("/api/personas")).body["personas"] if not one["shipped"]]
+    (made,) = [one for one in (await server.get("/api/personas")).body["personas"] if not one["builtin"]]
     assert made["system_prompt"] == "You are a joiner."
     assert made["traits"] == ["blunt", "patient"]
     assert made["colour"] == "#b4532a"
@@ -76,6 +76,6 @@ async def test_persona_shows_use_count_and_completion_rate(server: MootServer, p
         while not (await server.get("/api/personas/shipped_teacher")).body["uses"]:
             await page.wait_for_timeout(10)
     await page.goto(f"{server.url}/personas")
-    shipped = page.get_by_role("region", name="Included with Moot")
-    teacher = shipped.get_by_role("listitem").filter(has_text="Teacher")
+    builtin = page.get_by_role("region", name="Included with Moot")
+    teacher = builtin.get_by_role("listitem").filter(has_text="Teacher")
     await expect(teacher).to_contain_text(re.compile(r"Level 1\s+1 use\s+100% completed"))

@@ -1,4 +1,4 @@
-"""Perspectives: a situation, questions back, voices as they are proposed, and one that becomes a persona."""
+"""Persona suggestions: a situation, questions back, voices as they are proposed, and one that becomes a persona."""
 
 import json
 
@@ -32,7 +32,7 @@ async def test_persona_suggestions_are_proposed_for_a_situation_and_saved_as_per
     await assert_accessible(page, within=wizard)
     await wizard.get_by_role("button", name="Next").click()
     await expect(wizard.get_by_role("alert")).to_contain_text("nobody")
-    await model.fill("scripted/clerk")
+    await model.fill("scripted/task-model")
     await assert_accessible(page, within=wizard)
     await assert_fits_phone(page)
     await wizard.get_by_role("button", name="Next").click()
@@ -68,7 +68,7 @@ async def test_persona_suggestion_reports_when_all_participant_slots_are_taken(s
     wizard = page.get_by_role("dialog", name="Suggest personas")
     model = wizard.get_by_role("combobox", name="Model")
     await expect(model).not_to_have_value("")
-    await model.fill("scripted/clerk")
+    await model.fill("scripted/task-model")
     await wizard.get_by_role("button", name="Next").click()
     await wizard.get_by_role("button", name="Propose personas").click()
     await wizard.get_by_role("button", name="Add Penelope as a persona").click()

@@ -15,7 +15,7 @@ from tests.page.page_errors import PageErrors
 from tests.support.moot_server import MootServer
 
 SETTINGS = """
-budget = 0.05
+weekly_budget_usd = 0.05
 [providers.club]
 api = "openai"
 base_url = "{lab}/v1"
@@ -23,10 +23,10 @@ key_env = "CLUB_KEY"
 """
 SCRIPTS = """
 [cheap]
-price = 3.0
+usd_per_million_tokens = 3.0
 answer = "Oak."
 [dear]
-price = 1000000.0
+usd_per_million_tokens = 1000000.0
 answer = "Gold."
 """
 

@@ -20,7 +20,7 @@ async def test_reload_shows_notices_fallbacks_reference_summaries_and_finish_rea
     server: MootServer, page: Page
 ) -> None:
     await open_discussion(server, "echo", title="Chairs")
-    asked = {"message": 'Which table, after @"Chairs" and @"Stools"?', "clerk": "scripted/clerk"}
+    asked = {"message": 'Which table, after @"Chairs" and @"Stools"?', "task_model": "scripted/task-model"}
     id = await open_discussion(server, "cut", "late", wait=False, **asked)
     await page.goto(f"{server.url}/d/{id}")
     live = await final_text(page)

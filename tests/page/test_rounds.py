@@ -65,7 +65,7 @@ async def test_continue_adds_turns_to_single_and_directed_modes(server: MootServ
     await expect(said.get_by_role("article")).to_have_count(2)
     await expect(table).to_be_visible()
 
-    id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 1, "trigger": "Alpha"}})
+    id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 1, "first_speaker": "Alpha"}})
     await page.goto(f"{server.url}/d/{id}")
     await expect(said.get_by_text("The lesson is over.")).to_have_count(1)
     await table.get_by_label("Number of turns").fill("21")

@@ -69,7 +69,7 @@ async def create_debate_with_versions(server: MootServer) -> tuple[str, list[Any
     await server.run_events(opened["run"]["id"])
     path = f"/api/discussions/{opened['discussion']['id']}"
     first = next(one for one in (await server.get(path)).body["messages"] if one["stage"] == "initial")
-    anew = await server.post(f"{path}/turns/{first['id']}/again", {"model": "scripted/thinker"})
+    anew = await server.post(f"{path}/turns/{first['id']}/regenerate", {"model": "scripted/thinker"})
     await server.run_events(anew.body["run"]["id"])
     seats = ["scripted/echo", "scripted/unauthorized"]
     await server.call("PATCH", path, {"mode": "parallel", "participants": [{"model": one} for one in seats]})

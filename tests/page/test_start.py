@@ -284,10 +284,10 @@ async def test_personas_projects_and_presets_beyond_the_first_page_are_selectabl
     for first in many:  # the oldest come last, on the second page
         await server.post("/api/personas", {"name": f"Persona {first}", "description": "One of many."})
         await server.post("/api/projects", {"name": f"Project {first}"})
-        await server.post("/api/line-ups", {"name": f"Line-up {first}", **kept})
+        await server.post("/api/presets", {"name": f"Preset {first}", **kept})
     await page.goto(server.url)
-    await expect(page.get_by_role("button", name="Line-up 104", exact=True)).to_be_visible()
-    oldest = page.get_by_role("button", name="Line-up 0", exact=True)
+    await expect(page.get_by_role("button", name="Preset 104", exact=True)).to_be_visible()
+    oldest = page.get_by_role("button", name="Preset 0", exact=True)
     await expect(oldest).to_have_count(0)
     await page.get_by_role("button", name="Show all 105 presets").click()
     await oldest.click()
@@ -309,8 +309,8 @@ async def test_preset_with_same_name_is_replaced_after_confirmation_and_restored
     server: MootServer, page: Page
 ) -> None:
     kept = {"name": "Mine", "mode": "parallel", "participants": ["scripted/echo", "scripted/steady"]}
-    assert (await server.post("/api/line-ups", kept)).status == 201
-    assert (await server.post("/api/line-ups", {**kept, "name": "Yours"})).status == 201
+    assert (await server.post("/api/presets", kept)).status == 201
+    assert (await server.post("/api/presets", {**kept, "name": "Yours"})).status == 201
     await page.add_init_script(KEEP_TOASTS_JS)
     await page.goto(server.url)
     await page.get_by_role("button", name="Sample debate").click()
@@ -337,7 +337,7 @@ async def test_preset_with_same_name_is_replaced_after_confirmation_and_restored
 
 
 async def _preset_modes(server: MootServer) -> dict[str, str]:
-    return {one["name"]: one["mode"] for one in (await server.get("/api/line-ups")).body["line_ups"]}
+    return {one["name"]: one["mode"] for one in (await server.get("/api/presets")).body["presets"]}
 
 
 async def test_presets_are_saved_applied_renamed_and_deleted(server: MootServer, page: Page) -> None:
@@ -368,7 +368,7 @@ async def test_presets_are_saved_applied_renamed_and_deleted(server: MootServer,
     await expect(page.get_by_role("button", name="Ours", exact=True)).to_have_count(0)
     await page.get_by_text("Ours was deleted.").locator("..").get_by_role("button", name="Undo").click()
     await expect(page.get_by_role("button", name="Ours", exact=True)).to_be_visible()
-    (kept,) = (await server.get("/api/line-ups")).body["line_ups"]
+    (kept,) = (await server.get("/api/presets")).body["presets"]
     assert (kept["name"], kept["mode"], len(kept["participants"])) == ("Ours", "debate", 3)
 
 
@@ -391,7 +391,7 @@ async def test_discussion_settings_change_between_messages(server: MootServer, p
     await settings.get_by_label("Project").select_option("Furniture")
     await settings.get_by_label("Language of the answers").select_option("German")
     await settings.get_by_role("combobox", name="One model for all").fill("scripted/thinker")
-    await settings.get_by_role("combobox", name="Task model").fill("scripted/clerk")
+    await settings.get_by_role("combobox", name="Task model").fill("scripted/task-model")
     await assert_accessible(page, within=settings)
     await settings.get_by_role("button", name="Save").click()
     await expect(settings).to_have_count(0)
@@ -399,7 +399,7 @@ async def test_discussion_settings_change_between_messages(server: MootServer, p
     told = (await server.get(f"/api/discussions/{id}")).body["discussion"]
     wanted = {"mode": "consensus", "rounds": 3, "project": project, "language": "de"}
     assert {name: told[name] for name in wanted} == wanted
-    assert (told["model"], told["clerk"]) == ("scripted/thinker", "scripted/clerk")
+    assert (told["model"], told["task_model"]) == ("scripted/thinker", "scripted/task-model")
     assert [one["name"] for one in told["participants"]] == ["Alpha", "Beta"]
 
 

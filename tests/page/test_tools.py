@@ -22,7 +22,7 @@ SLOW_MILLISECONDS = 120_000  # a server has 45 seconds to answer, and so has the
 SCRIPTS = """
 [writer]
 answer = "I keep **that**."
-then = "I was told: {result}"
+answer_after_tool = "I was told: {result}"
 tool = { name = "notes__write_down", arguments = '{"text": "<b>Round.</b>"}' }
 """
 ECHO = {"name": "Echo", "model": "scripted/echo"}

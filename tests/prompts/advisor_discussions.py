@@ -25,7 +25,7 @@ class DiscussionBuilder:
 
     def add_user_message(self, text: str, visible_to: tuple[str, ...] | None = None) -> "DiscussionBuilder":
         self.run = f"run_{len({one.run for one in self.messages}) + 1}"
-        return self._add_message("user", text, audience=visible_to)
+        return self._add_message("user", text, visible_to=visible_to)
 
     def add_answer(
         self, participant: Participant, text: str, stage: str = "answer", **fields: object
@@ -43,7 +43,7 @@ class DiscussionBuilder:
         )
 
     def add_instructions(self, participant: Participant, text: str, stage: str = "cross_talk") -> "DiscussionBuilder":
-        return self._add_message("user", text, stage=stage, audience=(participant.id,), hidden=True)
+        return self._add_message("user", text, stage=stage, visible_to=(participant.id,), hidden=True)
 
     def add_system_message(self, text: str) -> "DiscussionBuilder":
         return self._add_message("system", text)
@@ -54,7 +54,7 @@ class DiscussionBuilder:
         message = Message(
             id=f"msg_{number}",
             discussion="dis_1",
-            number=number,
+            seq=number,
             run=self.run,
             role=role,
             content=text,
@@ -94,7 +94,7 @@ def advisor_scenarios(draw: st.DrawFn) -> AdvisorScenario:
             for stage in draw(st.sampled_from([(), ("answer",), ("answer", "cross_talk")])):
                 status = draw(statuses)
                 content = "" if status == "failed" else _number_text(told, draw(message_texts))
-                told.add_answer(who, content, stage, status=status, audience=audience)
+                told.add_answer(who, content, stage, status=status, visible_to=audience)
             if draw(st.booleans()):
                 told.add_instructions(who, _number_text(told, "Told in secret."))
         if draw(st.booleans()):
@@ -111,13 +111,13 @@ def advisor_scenarios(draw: st.DrawFn) -> AdvisorScenario:
         mode="advisors",
         participants=PARTICIPANTS,
         personas=draw(st.sampled_from([{}, {who.id: "A carpenter."}])),
-        advisors=AdvisorOptions(early=draw(st.integers(0, 3)), budget=draw(st.integers(300, 3000))),
-        measures=draw(
+        advisors=AdvisorOptions(question_turns=draw(st.integers(0, 3)), max_prompt_tokens=draw(st.integers(300, 3000))),
+        model_limits=draw(
             st.sampled_from(
                 [
                     {},
                     {who.model: ModelLimits(characters_per_token=2.5)},
-                    {who.model: ModelLimits(context=1500)},
+                    {who.model: ModelLimits(context_tokens=1500)},
                 ]
             )
         ),

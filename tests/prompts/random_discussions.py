@@ -48,14 +48,14 @@ def numbered_messages(draw: st.DrawFn, number: int, participants: tuple[Particip
     return Message(
         id=f"msg_{number}",
         discussion="dis_1",
-        number=number,
+        seq=number,
         run=draw(st.sampled_from((None, *RUNS))),
         role=role,
         content=content.format(f"«{number}»"),
         participant=speaker.id if speaker else None,
         name=speaker.name if speaker else None,
         status=status,
-        audience=draw(st.sampled_from(_visible_to_choices(participants))),
+        visible_to=draw(st.sampled_from(_visible_to_choices(participants))),
         hidden=hidden,
         thread=draw(st.sampled_from((None, None, *(who.id for who in participants)))),
     )

@@ -19,7 +19,7 @@ from moot.prompts.builder import build_model_request
 from moot.prompts.parts import Attachment
 from moot.prompts.templates import load_template
 from moot.prompts.tokens import estimate_part_tokens, estimate_tokens
-from moot.prompts.visibility import VIEWS, advised, everything
+from moot.prompts.visibility import VIEWS, advisor_view, everything
 from moot.types.chunks import Text
 from moot.types.discussions import Message
 from moot.types.model_info import ModelLimits
@@ -43,12 +43,12 @@ PLAN = RunPlan(mode="advisors", participants=PARTICIPANTS, personas={"beta": "Yo
 
 
 def build_request(builder: DiscussionBuilder, participant: Participant = BETA, plan: RunPlan = PLAN) -> ModelRequest:
-    return build_model_request(plan, participant, advised(builder.messages, participant.id, builder.run))
+    return build_model_request(plan, participant, advisor_view(builder.messages, participant.id, builder.run))
 
 
 def scenario_request(scenario: AdvisorScenario) -> ModelRequest:
     return build_model_request(
-        scenario.plan, scenario.participant, advised(scenario.messages, scenario.participant.id, scenario.run)
+        scenario.plan, scenario.participant, advisor_view(scenario.messages, scenario.participant.id, scenario.run)
     )
 
 
@@ -79,7 +79,7 @@ class TestAnyAdvisorPrompt:
     @fewer_examples
     @given(advisor_scenarios())
     def test_advisor_prompt_has_only_own_messages_in_assistant_role(self, log: AdvisorScenario) -> None:
-        mine = {one.number for one in log.messages if one.participant == log.participant.id and one.role == "assistant"}
+        mine = {one.seq for one in log.messages if one.participant == log.participant.id and one.role == "assistant"}
         for role, text in text_parts(scenario_request(log)):
             assert role == "user" or message_numbers(text) <= mine
 
@@ -101,13 +101,13 @@ class TestAnyAdvisorPrompt:
         for number in message_numbers(str(scenario_request(log))):
             one = log.messages[number - 1]
             assert one.role in {"user", "assistant"}
-            assert not one.hidden or (one.run == log.run and one.audience == (log.participant.id,))
-            assert one.audience is None or log.participant.id in {*one.audience, one.participant}
+            assert not one.hidden or (one.run == log.run and one.visible_to == (log.participant.id,))
+            assert one.visible_to is None or log.participant.id in {*one.visible_to, one.participant}
 
     @fewer_examples
     @given(advisor_scenarios())
     def test_advisor_prompt_has_all_user_and_own_messages_when_window_is_large(self, log: AdvisorScenario) -> None:
-        wide = replace(log.plan, advisors=replace(log.plan.advisors, budget=10**6), measures={})
+        wide = replace(log.plan, advisors=replace(log.plan.advisors, max_prompt_tokens=10**6), model_limits={})
         told = "".join(
             text
             for _, text in text_parts(scenario_request(AdvisorScenario(log.messages, wide, log.participant, log.run)))
@@ -131,9 +131,9 @@ class TestAnyAdvisorPrompt:
     def test_advisor_prompt_fits_window_unless_required_parts_exceed_it(self, log: AdvisorScenario) -> None:
         request = scenario_request(log)
         least = build_model_request(
-            replace(log.plan, advisors=replace(log.plan.advisors, budget=0)),
+            replace(log.plan, advisors=replace(log.plan.advisors, max_prompt_tokens=0)),
             log.participant,
-            advised(log.messages, log.participant.id, log.run),
+            advisor_view(log.messages, log.participant.id, log.run),
         )
         assert request_tokens(log, request) <= max(
             advisor_window_tokens(log.plan, log.participant), request_tokens(log, least)
@@ -143,7 +143,7 @@ class TestAnyAdvisorPrompt:
     @fewer_examples
     @given(advisor_scenarios())
     def test_advisor_prompt_drops_oldest_turns_before_reference_block(self, log: AdvisorScenario) -> None:
-        wide = replace(log.plan, advisors=replace(log.plan.advisors, budget=10**6), measures={})
+        wide = replace(log.plan, advisors=replace(log.plan.advisors, max_prompt_tokens=10**6), model_limits={})
         whole = text_parts(scenario_request(AdvisorScenario(log.messages, wide, log.participant, log.run)))
         kept = text_parts(scenario_request(log))
         block = [text for _, text in whole if text.startswith("[What the others")]
@@ -170,7 +170,9 @@ class TestAnyAdvisorPrompt:
     def test_advisor_prompt_is_rebuilt_equal_from_named_view(self, log: AdvisorScenario) -> None:
         request = scenario_request(log)
         assert (
-            build_model_request(log.plan, log.participant, VIEWS["advised"](log.messages, log.participant.id, log.run))
+            build_model_request(
+                log.plan, log.participant, VIEWS["advisor_view"](log.messages, log.participant.id, log.run)
+            )
             == request
         )
 
@@ -353,7 +355,7 @@ class TestQuestionTurns:
     def protocol_name(
         self, builder: DiscussionBuilder, question_turns: int = 3, participant: Participant = BETA
     ) -> str:
-        plan = replace(PLAN, advisors=AdvisorOptions(early=question_turns))
+        plan = replace(PLAN, advisors=AdvisorOptions(question_turns=question_turns))
         system = build_request(builder, participant, plan).system
         asks, engages = load_template("advisor_asks") in system, load_template("advisor_engages") in system
         assert not (asks and engages)
@@ -398,7 +400,7 @@ class TestQuestionTurns:
         told = DiscussionBuilder()
         for _ in range(3):
             told.add_user_message("x" * 4000).add_answer(BETA, "Why?")
-        plan = replace(PLAN, advisors=AdvisorOptions(budget=1000))
+        plan = replace(PLAN, advisors=AdvisorOptions(max_prompt_tokens=1000))
         request = build_request(told.add_user_message("So?"), BETA, plan)
         assert "x" * 4000 not in str(request)
         assert load_template("advisor_engages") in request.system
@@ -468,7 +470,7 @@ class TestReferenceBlock:
     def test_advisor_prompt_omits_private_messages_between_others(self) -> None:
         told = three_turns()
         told.add_user_message("Only you two.", ("alpha", "gamma")).add_answer(
-            ALPHA, "Psst.", audience=("alpha", "gamma")
+            ALPHA, "Psst.", visible_to=("alpha", "gamma")
         )
         request = build_request(told.add_user_message("And now?"))
         assert "Psst." not in str(request)
@@ -493,17 +495,17 @@ class TestReferenceBlock:
 class TestWindow:
     def test_advisor_window_is_budget_or_model_context_minus_answer(self) -> None:
         def at(measure: ModelLimits, who: Participant = ALPHA) -> int:
-            return advisor_window_tokens(replace(PLAN, measures={who.model: measure}), who)
+            return advisor_window_tokens(replace(PLAN, model_limits={who.model: measure}), who)
 
         assert advisor_window_tokens(PLAN, ALPHA) == 150_000
-        assert at(ModelLimits(context=1_000_000, answer=8192)) == 150_000
-        assert at(ModelLimits(context=100_000, answer=8192)) == 91_808
-        assert at(ModelLimits(context=100_000), replace(ALPHA, max_tokens=1000)) == 99_000
-        assert at(ModelLimits(context=2048)) == 1024, "half of a small one is left for what is sent"
+        assert at(ModelLimits(context_tokens=1_000_000, max_answer_tokens=8192)) == 150_000
+        assert at(ModelLimits(context_tokens=100_000, max_answer_tokens=8192)) == 91_808
+        assert at(ModelLimits(context_tokens=100_000), replace(ALPHA, max_tokens=1000)) == 99_000
+        assert at(ModelLimits(context_tokens=2048)) == 1024, "half of a small one is left for what is sent"
 
     def test_current_message_longer_than_window_is_sent_whole(self) -> None:
         told = three_turns().add_user_message("y" * 9000)
-        request = build_request(told, BETA, replace(PLAN, advisors=AdvisorOptions(budget=1000)))
+        request = build_request(told, BETA, replace(PLAN, advisors=AdvisorOptions(max_prompt_tokens=1000)))
         assert text_parts(request) == [("user", f"[2026-11-15 12:15] {'y' * 9000}")]
 
     def test_equal_earlier_message_is_kept_separately(self) -> None:
@@ -518,10 +520,10 @@ class TestWindow:
         told = DiscussionBuilder()
         for _ in range(6):
             told.add_user_message("q" * 800).add_answer(BETA, "a" * 800)
-        seen = advised(told.add_user_message("So?").messages, "beta", told.run)
+        seen = advisor_view(told.add_user_message("So?").messages, "beta", told.run)
         system = "s" * 400
         for budget in range(100, 2700, 50):
-            plan = replace(PLAN, advisors=AdvisorOptions(budget=budget))
+            plan = replace(PLAN, advisors=AdvisorOptions(max_prompt_tokens=budget))
             roles = [one.role for one in advisor_thread(plan, BETA, seen, "", {}, system)]
             assert roles == ["user", "assistant"] * (len(roles) // 2) + ["user"]
 
@@ -530,16 +532,16 @@ class TestWindow:
         for _ in range(20):
             told.add_user_message("q" * 400).add_answer(BETA, "a" * 400)
         told.add_user_message("So?")
-        plan = replace(PLAN, advisors=AdvisorOptions(budget=2000))
-        dense = replace(plan, measures={BETA.model: ModelLimits(characters_per_token=2.0)})
+        plan = replace(PLAN, advisors=AdvisorOptions(max_prompt_tokens=2000))
+        dense = replace(plan, model_limits={BETA.model: ModelLimits(characters_per_token=2.0)})
         assert len(build_request(told, BETA, dense).messages) < len(build_request(told, BETA, plan).messages)
 
     def test_window_counts_attached_files(self) -> None:
         told = DiscussionBuilder().add_user_message("See this.").add_answer(BETA, "I do.").add_user_message("And now?")
-        seen = advised(told.messages, "beta", told.run)
+        seen = advisor_view(told.messages, "beta", told.run)
         attached = {"msg_1": (Attachment(File("a.png", "image/png", b"x")),)}
         for budget, there in ((900, False), (2000, True)):
-            plan = replace(PLAN, advisors=AdvisorOptions(budget=budget))
+            plan = replace(PLAN, advisors=AdvisorOptions(max_prompt_tokens=budget))
             assert ("See this." in str(build_model_request(plan, BETA, seen, "", attached))) == there
 
 

@@ -87,7 +87,7 @@ class TestAnyDiscussion:
     ) -> None:
         hidden = set(log.messages) - set(view(log.messages, log.participant.id, log.run))
         text = str(scenario_request(log, view))
-        assert [message.number for message in hidden if f"«{message.number}»" in text] == []
+        assert [message.seq for message in hidden if f"«{message.seq}»" in text] == []
 
     @fewer_examples
     @given(discussion_scenarios(), views, instructions)
@@ -115,7 +115,7 @@ def make_message(number: int, text: str, participant: Participant | None = None,
     return Message(
         id=f"msg_{number}",
         discussion="dis_1",
-        number=number,
+        seq=number,
         run=run,
         role="assistant" if participant else "user",
         participant=participant.id if participant else None,
@@ -351,7 +351,7 @@ def test_system_prompt_joins_many_names() -> None:
 
 @pytest.mark.parametrize("mode", ["single", "parallel", "consensus"])
 def test_system_prompt_is_empty_when_participants_do_not_know_others(mode: str) -> None:
-    assert build_system_prompt(RunPlan(mode=mode, participants=PARTICIPANTS, introduced=False), ALPHA) == ""
+    assert build_system_prompt(RunPlan(mode=mode, participants=PARTICIPANTS, knows_others=False), ALPHA) == ""
 
 
 def test_system_prompt_raises_key_error_for_unknown_mode() -> None:

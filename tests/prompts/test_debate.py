@@ -43,7 +43,7 @@ class TestDebatePositions:
             make_answer("alpha", "So.", run="run_2"),
             make_answer("alpha", "So.", "synthesis"),
             make_answer("alpha", "So.", "answer"),
-            make_user_message(stage="debate", hidden=True, audience=("alpha",), thread="alpha"),
+            make_user_message(stage="debate", hidden=True, visible_to=("alpha",), thread="alpha"),
         ],
         ids=["empty", "of another run", "a synthesis", "of another mode", "a brief"],
     )

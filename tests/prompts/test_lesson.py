@@ -15,7 +15,7 @@ from moot.prompts.lesson import (
     replay_messages,
     turn_action_names,
 )
-from moot.prompts.visibility import in_lesson
+from moot.prompts.visibility import lesson_view
 from moot.types.action_docs import describe_actions
 from moot.types.chunks import Text
 from moot.types.discussions import Message
@@ -37,7 +37,7 @@ def make_message(
     text: str,
     turn: int = 0,
     *,
-    script: str | None = None,
+    lesson_items: str | None = None,
     status: TurnStatus = "completed",
     hidden: bool = False,
     run: str = "run_1",
@@ -52,19 +52,21 @@ def make_message(
         name=participant.name if participant else None,
         stage="turn" if participant else None,
         round=turn,
-        script=script,
+        lesson_items=lesson_items,
         status=status,
         hidden=hidden,
-        audience=("tom",) if hidden else None,
+        visible_to=("tom",) if hidden else None,
     )
 
 
 MESSAGES = [
     make_message(None, "Why do they add up to squares?"),
-    make_message(MIRA, "Look at this.", script=DRAWING_ITEMS),
+    make_message(MIRA, "Look at this.", lesson_items=DRAWING_ITEMS),
     make_message(None, "The board is empty.", 1, hidden=True),
-    make_message(TOM, "I do not see", 1, script='[{"type":"text","content":"I do not see"}]', status="interrupted"),
-    make_message(LI, "Broken", 2, status="failed", script='[{"type":"action","name":"wb_clear","params":{}}]'),
+    make_message(
+        TOM, "I do not see", 1, lesson_items='[{"type":"text","content":"I do not see"}]', status="interrupted"
+    ),
+    make_message(LI, "Broken", 2, status="failed", lesson_items='[{"type":"action","name":"wb_clear","params":{}}]'),
     make_message(LI, "Nor do I.", 3),
 ]
 
@@ -150,7 +152,7 @@ def test_lesson_instructions_have_only_current_run_and_truncate_answers() -> Non
 
 
 def test_lesson_prompt_has_own_turns_as_array_and_others_by_name() -> None:
-    request = build_model_request(PLAN, TOM, in_lesson(MESSAGES, "tom", "run_1"))
+    request = build_model_request(PLAN, TOM, lesson_view(MESSAGES, "tom", "run_1"))
     told = [
         (message.role, [part.text for part in message.parts if isinstance(part, Text)]) for message in request.messages
     ]
@@ -185,10 +187,10 @@ Nor do I.\
 
 
 def test_lesson_view_keeps_own_turn_without_text() -> None:
-    silent = make_message(TOM, "", 1, script='[{"type":"action","name":"wb_open","params":{}}]')
-    seen = in_lesson([MESSAGES[0], silent], "tom", "run_1")
+    silent = make_message(TOM, "", 1, lesson_items='[{"type":"action","name":"wb_open","params":{}}]')
+    seen = lesson_view([MESSAGES[0], silent], "tom", "run_1")
     assert silent in seen
-    assert silent not in in_lesson([MESSAGES[0], silent], "mira", "run_1"), "others see what it did on the board"
+    assert silent not in lesson_view([MESSAGES[0], silent], "mira", "run_1"), "others see what it did on the board"
 
 
 def test_own_turn_without_lesson_items_is_encoded_as_array() -> None:
@@ -206,7 +208,7 @@ def test_own_turn_pieces_add_note_after_incomplete_turn(status: TurnStatus) -> N
 
 def test_replay_messages_skips_failed_turns() -> None:
     (element,) = replay_messages(MESSAGES).elements
-    assert (element.id, element.by) == ("sum", "mira")
+    assert (element.id, element.participant) == ("sum", "mira")
 
 
 def test_turn_action_names_are_read_from_lesson_items() -> None:
@@ -220,6 +222,6 @@ def test_turn_action_names_are_read_from_lesson_items() -> None:
 
 def test_lesson_instructions_hide_private_drawings_from_others() -> None:
     drew = '[{"type":"action","name":"wb_draw_text","params":{"content":"Secret","x":0,"y":0}}]'
-    log = [replace(make_message(MIRA, "Look.", script=drew), audience=("mira",)), make_message(LI, "What?")]
+    log = [replace(make_message(MIRA, "Look.", lesson_items=drew), visible_to=("mira",)), make_message(LI, "What?")]
     assert "Secret" in lesson_instructions(log, "run_1", "mira", 10_000)
     assert "Secret" not in lesson_instructions(log, "run_1", "tom", 10_000)

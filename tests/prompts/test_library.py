@@ -30,7 +30,7 @@ def test_builtin_personas_match_snapshot() -> None:
 
 @pytest.mark.parametrize("persona", builtin_personas(), ids=lambda one: one.id)
 def test_builtin_persona_has_complete_fields(persona: Persona) -> None:
-    assert persona.shipped
+    assert persona.builtin
     assert persona.description.endswith(".")
     assert persona.traits
     assert persona.specialisations

@@ -27,7 +27,7 @@ from moot.types.run_plan import RunPlan
 
 NOW = 1_000_000.0
 EARLIER_SUMMARY = MemorySummary(
-    words="Ada plans a tea for six.", discussions=("dis_1",), upto=NOW - 50, created_at=NOW - 40
+    text="Ada plans a tea for six.", discussions=("dis_1",), covers_until=NOW - 50, created_at=NOW - 40
 )
 
 
@@ -64,7 +64,7 @@ def test_memory_entries_have_author_and_details_only_for_their_participant() -> 
 
 def test_memory_entries_skip_messages_not_visible_to_participant() -> None:
     told = [
-        make_message("For Beta.", audience=("beta",)),
+        make_message("For Beta.", visible_to=("beta",)),
         make_message("Nothing.", participant_id="beta", status="failed"),
         make_message("A brief.", hidden=True),
         make_message("For all."),
@@ -76,7 +76,7 @@ def test_recent_entries_keep_last_ten_and_rest_is_summarized() -> None:
     known = [make_memory_entry(str(n), n) for n in range(MAX_ENTRIES + 3)]
     assert [one.text for one in recent_entries(known, NOW + 20)] == [str(n) for n in range(3, MAX_ENTRIES + 3)]
     assert [one.text for one in entries_to_summarize(known, None, NOW + 20)] == ["0", "1", "2"]
-    covered = replace(EARLIER_SUMMARY, upto=NOW + 1)
+    covered = replace(EARLIER_SUMMARY, covers_until=NOW + 1)
     assert [one.text for one in entries_to_summarize(known, covered, NOW + 20)] == ["2"]
 
 
@@ -105,7 +105,7 @@ def test_memory_summary_of_several_discussions_is_rendered_in_each() -> None:
     both = make_memory_summary(
         "Tea, then cake.", EARLIER_SUMMARY, [make_memory_entry("Cake?", discussion="dis_2")], NOW
     )
-    assert (both.discussions, both.upto) == (("dis_1", "dis_2"), NOW)
+    assert (both.discussions, both.covers_until) == (("dis_1", "dis_2"), NOW)
     assert all("cake" in render_memory([], both, one, NOW) for one in ("dis_1", "dis_2", "dis_3"))
 
 
@@ -149,5 +149,5 @@ def test_memory_summary_has_bounded_length(words: list[str], before: MemorySumma
     fallen = [make_memory_entry(one, n) for n, one in enumerate(words)]
     plain = summarize_without_model(before, fallen)
     assert len(plain) <= MAX_SUMMARY_CHARACTERS
-    assert len(make_memory_summary("".join(words), before, fallen, NOW).words) <= MAX_SUMMARY_CHARACTERS
+    assert len(make_memory_summary("".join(words), before, fallen, NOW).text) <= MAX_SUMMARY_CHARACTERS
     assert plain.endswith(" ".join(words[-1].split())[-20:])

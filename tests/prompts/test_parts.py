@@ -17,7 +17,7 @@ from moot.prompts.parts import (
     tool_call_pieces,
 )
 from moot.prompts.tokens import TOKENS_PER_FILE, estimate_tokens
-from moot.prompts.visibility import VIEWS, View, advised, in_lesson
+from moot.prompts.visibility import VIEWS, View, advisor_view, lesson_view
 from moot.types.chunks import Text
 from moot.types.discussions import Message
 from moot.types.participants import make_participants
@@ -35,12 +35,12 @@ from tests.prompts.random_discussions import DiscussionScenario, discussion_scen
 
 IMAGE_ATTACHMENT = Attachment(File("cat.png", "image/png", b"\x89PNG"), name="cat.png", size=4)
 TEXT_ATTACHMENT = Attachment(Text("notes.txt:\n```\nRound.\n```"), name="notes.txt", size=6)
-SUMMARY_ATTACHMENT = Attachment(Text("Earlier: round."), "recap", "On tables")
+SUMMARY_ATTACHMENT = Attachment(Text("Earlier: round."), "reference_summary", "On tables")
 
 
 def attach_to_messages(messages: tuple[Message, ...]) -> dict[str, tuple[Attachment, ...]]:
     """Let something come with every other message."""
-    return {one.id: (SUMMARY_ATTACHMENT, TEXT_ATTACHMENT, IMAGE_ATTACHMENT) for one in messages if one.number % 2}
+    return {one.id: (SUMMARY_ATTACHMENT, TEXT_ATTACHMENT, IMAGE_ATTACHMENT) for one in messages if one.seq % 2}
 
 
 def join_pieces(prompt_pieces: list[PromptPiece], request: ModelRequest) -> ModelRequest:
@@ -69,7 +69,7 @@ class TestAnyPrompt:
     def test_advisor_model_request_equals_its_joined_pieces_when_windowed(
         self, log: AdvisorScenario, instruction: str
     ) -> None:
-        seen, attached = advised(log.messages, log.participant.id, log.run), attach_to_messages(log.messages)
+        seen, attached = advisor_view(log.messages, log.participant.id, log.run), attach_to_messages(log.messages)
         made = build_pieces(log.plan, log.participant, seen, instruction, attached)
         request = build_model_request(log.plan, log.participant, seen, instruction, attached)
         assert join_pieces(made, request) == request
@@ -99,9 +99,9 @@ class TestAnyPrompt:
                 assert piece.part.text.endswith(message.content)
                 assert piece.name == message.name
                 assert (piece.origin == "own") == (message.participant == log.participant.id)
-            elif piece.origin in {"file", "recap"}:
+            elif piece.origin in {"file", "reference_summary"}:
                 assert by_id[piece.message or ""].role == "user"
-            elif piece.origin == "instruction":
+            elif piece.origin == "instructions":
                 assert by_id[piece.message or ""].hidden
             else:
                 assert piece.message is None
@@ -131,13 +131,13 @@ def test_prompt_pieces_have_origin_for_each_layer_and_attachment() -> None:
         ("system", "mode", None),
         ("system", "project", None),
         ("system", "language", None),
-        ("user", "recap", "On tables"),
+        ("user", "reference_summary", "On tables"),
         ("user", "file", "notes.txt"),
         ("user", "file", "cat.png"),
         ("user", "message", None),
         ("assistant", "own", "Alpha"),
         ("user", "message", "Beta"),
-        ("user", "instruction", None),
+        ("user", "instructions", None),
     ]
 
 
@@ -158,9 +158,9 @@ def test_prompt_piece_origin_is_reference_for_other_advisors() -> None:
         told.add_answer(who, "So.")
     told.add_user_message("And now?").add_instructions(BETA, "Reply to the others.")
     plan = RunPlan(mode="advisors", participants=PARTICIPANTS)
-    made = build_pieces(plan, BETA, advised(told.messages, BETA.id, told.run))
+    made = build_pieces(plan, BETA, advisor_view(told.messages, BETA.id, told.run))
     assert [piece.origin for piece in made] == [
-        *("mode", "message", "own", "reference", "message", "instruction"),
+        *("mode", "message", "own", "reference", "message", "instructions"),
     ]
 
 
@@ -175,7 +175,7 @@ def test_lesson_pieces_add_filler_after_incomplete_own_turn() -> None:
         name="Alpha",
         status="partial",
     )
-    made = build_pieces(RunPlan(mode="directed", participants=(who,)), who, in_lesson([cut], who.id, "run"))
+    made = build_pieces(RunPlan(mode="directed", participants=(who,)), who, lesson_view([cut], who.id, "run"))
     assert [(piece.role, piece.origin) for piece in made[-2:]] == [("assistant", "own"), ("user", "filler")]
 
 
@@ -201,7 +201,7 @@ def test_tool_call_pieces_have_text_calls_and_results_in_order() -> None:
             content="A meeting.",
             is_error=False,
             seconds=1.0,
-            said=said,
+            text_offset=said,
         )
 
     said = "I look.\n\nAnd again.\n\nSo it is a meeting."

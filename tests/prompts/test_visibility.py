@@ -5,13 +5,13 @@ from hypothesis import strategies as st
 from moot.prompts.visibility import (
     VIEWS,
     View,
-    advised,
+    advisor_view,
     blind,
-    briefed,
     everything,
-    in_lesson,
+    lesson_view,
     own_thread,
     view_of_run,
+    with_instructions,
 )
 from moot.types.discussions import Message
 from tests.prompts.random_discussions import DiscussionScenario, discussion_scenarios, fewer_examples
@@ -29,7 +29,7 @@ def visible_messages(view: View, scenario: DiscussionScenario) -> list[Message]:
 def test_view_excludes_messages_visible_only_to_others(view: View, log: DiscussionScenario) -> None:
     for message in visible_messages(view, log):
         mine = message.participant == log.participant.id
-        assert mine or message.audience is None or log.participant.id in message.audience
+        assert mine or message.visible_to is None or log.participant.id in message.visible_to
 
 
 @for_each_view
@@ -54,7 +54,7 @@ def test_blind_view_excludes_answers_of_others_in_current_run(log: DiscussionSce
 @fewer_examples
 @given(log=discussion_scenarios())
 def test_view_keeps_order_without_duplicates(view: View, log: DiscussionScenario) -> None:
-    numbers = [message.number for message in visible_messages(view, log)]
+    numbers = [message.seq for message in visible_messages(view, log)]
     assert numbers == sorted(set(numbers))
     assert set(visible_messages(view, log)) <= set(log.messages)
 
@@ -64,7 +64,7 @@ def test_view_keeps_order_without_duplicates(view: View, log: DiscussionScenario
 def test_view_excludes_messages_only_for_known_reasons(log: DiscussionScenario) -> None:
     for message in set(log.messages) - set(visible_messages(everything, log)):
         mine = message.participant == log.participant.id
-        for_others = not mine and message.audience is not None and log.participant.id not in message.audience
+        for_others = not mine and message.visible_to is not None and log.participant.id not in message.visible_to
         empty = not message.content.strip()
         apart = message.thread not in {None, log.participant.id}
         over = message.hidden and message.run != log.run
@@ -82,10 +82,10 @@ def test_view_of_earlier_messages_is_unchanged_by_later_messages(
     view: View, log: DiscussionScenario, upto: int
 ) -> None:
     then = view(log.messages[:upto], log.participant.id, log.run)
-    now = [message for message in visible_messages(view, log) if message.number <= upto]
-    if view in {briefed, advised, in_lesson}:  # a newer brief takes the place of an older one
+    now = [message for message in visible_messages(view, log) if message.seq <= upto]
+    if view in {with_instructions, advisor_view, lesson_view}:  # a newer brief takes the place of an older one
         then, now = ([message for message in some if not message.hidden] for some in (then, now))
-    if view is advised:  # and a newer turn of the others that of an older one
+    if view is advisor_view:  # and a newer turn of the others that of an older one
         own = {None, log.participant.id}
         then, now = ([message for message in some if message.participant in own] for some in (then, now))
     assert then == now
@@ -113,7 +113,7 @@ def test_own_thread_view_has_only_own_thread_in_current_run(log: DiscussionScena
 @fewer_examples
 @given(log=discussion_scenarios())
 def test_with_instructions_view_has_only_newest_instructions_of_current_run(log: DiscussionScenario) -> None:
-    now = [message for message in visible_messages(briefed, log) if message.run == log.run]
+    now = [message for message in visible_messages(with_instructions, log) if message.run == log.run]
     assert len([message for message in now if message.hidden]) <= 1
     assert all(message.hidden or message.role == "user" for message in now)
 
@@ -123,10 +123,12 @@ def test_with_instructions_view_has_only_newest_instructions_of_current_run(log:
 def test_advisor_view_has_one_earlier_run_of_others_and_no_synthesis(
     log: DiscussionScenario,
 ) -> None:
-    of_others = [one for one in visible_messages(advised, log) if one.participant not in {None, log.participant.id}]
+    of_others = [
+        one for one in visible_messages(advisor_view, log) if one.participant not in {None, log.participant.id}
+    ]
     assert len({one.run for one in of_others}) <= 1
     assert log.run not in {one.run for one in of_others}
-    assert {one.role for one in visible_messages(advised, log)} <= {"user", "assistant"}
+    assert {one.role for one in visible_messages(advisor_view, log)} <= {"user", "assistant"}
 
 
 def make_message(
@@ -135,7 +137,7 @@ def make_message(
     return Message(
         id=str(number),
         discussion="d",
-        number=number,
+        seq=number,
         run=run,
         role="assistant" if participant_id else "user",
         participant=participant_id,
@@ -148,8 +150,8 @@ MESSAGES = [
     make_message(1, "Why?", run="before"),
     make_message(2, "Because.", "alpha", run="before"),
     make_message(3, "Just so.", "beta", run="before"),
-    make_message(4, "Only between us, Beta.", run="aside", audience=("beta",)),
-    make_message(5, "I see.", "beta", run="aside", audience=("beta",)),
+    make_message(4, "Only between us, Beta.", run="aside", visible_to=("beta",)),
+    make_message(5, "I see.", "beta", run="aside", visible_to=("beta",)),
     make_message(6, "And now?"),
     make_message(7, "", "alpha", status="failed"),
     make_message(8, "Now th", "beta", status="stopped"),
@@ -165,35 +167,35 @@ MESSAGES = [
         (blind, "alpha", [1, 2, 3, 6, 9]),
         (blind, "beta", [1, 2, 3, 4, 5, 6, 8]),
         (blind, "gamma", [1, 2, 3, 6]),
-        (advised, "alpha", [1, 2, 3, 6, 9]),
-        (advised, "beta", [1, 3, 4, 5, 6, 8]),
-        (advised, "gamma", [1, 2, 3, 6]),
+        (advisor_view, "alpha", [1, 2, 3, 6, 9]),
+        (advisor_view, "beta", [1, 3, 4, 5, 6, 8]),
+        (advisor_view, "gamma", [1, 2, 3, 6]),
     ],
 )
 def test_view_matches_expected_messages_for_each_participant(view: View, who: str, numbers: list[int]) -> None:
-    assert [message.number for message in view(MESSAGES, who, "now")] == numbers
+    assert [message.seq for message in view(MESSAGES, who, "now")] == numbers
 
 
 @fewer_examples
 @given(log=discussion_scenarios())
 def test_lesson_view_has_all_messages_but_only_newest_instructions(log: DiscussionScenario) -> None:
-    shown, all_of_it = visible_messages(in_lesson, log), visible_messages(everything, log)
+    shown, all_of_it = visible_messages(lesson_view, log), visible_messages(everything, log)
     briefs = [message for message in all_of_it if message.hidden]
     assert shown == [message for message in all_of_it if message not in briefs[:-1]]
     for message in shown:
-        meant = {*(message.audience or ()), message.participant}
-        assert not message.hidden or message.audience is None or log.participant.id in meant
+        meant = {*(message.visible_to or ()), message.participant}
+        assert not message.hidden or message.visible_to is None or log.participant.id in meant
 
 
 def test_lesson_view_excludes_instructions_for_others() -> None:
     briefs = [
-        make_message(number, f"Brief {number}", hidden=True, audience=(who,))
+        make_message(number, f"Brief {number}", hidden=True, visible_to=(who,))
         for number, who in ((10, "alpha"), (11, "beta"), (12, "alpha"), (13, "beta"))
     ]
     log = [*MESSAGES, *briefs]
-    assert [m.number for m in in_lesson(log, "alpha", "now") if m.hidden] == [12]
-    assert [m.number for m in in_lesson(log, "gamma", "now") if m.hidden] == []
-    assert [m.number for m in in_lesson(log, "beta", "next") if m.hidden] == []
+    assert [m.seq for m in lesson_view(log, "alpha", "now") if m.hidden] == [12]
+    assert [m.seq for m in lesson_view(log, "gamma", "now") if m.hidden] == []
+    assert [m.seq for m in lesson_view(log, "beta", "next") if m.hidden] == []
 
 
 @for_each_view

@@ -36,7 +36,7 @@ RICH_SCRIPT = Script(
     thoughts="Zuerst: ein Gedanke. 考える。",
     answer='Ein Tisch — <think>rund?</think> ja 🪑👩‍👩‍👧.\u2028Zeile `<think>` \\ "Zitat"\n```py\n<details>\n```\n<details>klein</details>',
     tool=LOOK_UP_TOOL,
-    chunk=5,
+    chunk_chars=5,
 )
 
 
@@ -94,7 +94,7 @@ def test_stream_result_does_not_depend_on_chunk_boundaries(api: Api) -> None:
 async def test_stop_closes_connection_without_waiting_for_next_chunk(
     provider_server: ProviderServerSetup, api: Api
 ) -> None:
-    provider_server.add_scripts(crawl=Script(pace=60.0))
+    provider_server.add_scripts(crawl=Script(chunk_interval_seconds=60.0))
     stop = StopSignal()
     turn = asyncio.create_task(run_provider_turn(provider_server.create_provider(api), "crawl", stop=stop))
     while not (

@@ -26,7 +26,7 @@ async def test_debate_streams_and_returns_synthesis_with_report() -> None:
     assert result.summary is not None
     assert result.ranking is not None
     assert result.turns[-1].participant == "beta"
-    assert result.cost == 0.0
+    assert result.cost_usd == 0.0
 
 
 async def test_persona_and_instructions_reach_the_model(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ async def test_file_comes_before_the_question(tmp_path: Path) -> None:
 
 
 async def test_ask_without_models_uses_default_participants(tmp_path: Path) -> None:
-    (tmp_path / "moot.toml").write_text('line_up = ["scripted/echo", "scripted/steady"]\n')
+    (tmp_path / "moot.toml").write_text('participants = ["scripted/echo", "scripted/steady"]\n')
     async with Moot(tmp_path / "moot.toml") as table:
         assert list((await table.ask("Why?")).answers) == ["Alpha"]
         assert list((await table.ask("Why?", mode="consensus", rounds=1)).answers) == ["Alpha", "Beta"]

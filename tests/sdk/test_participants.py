@@ -16,7 +16,7 @@ TWO_MODELS = ["scripted/echo", "scripted/steady"]
         ({"mode": "bogus"}, "mode: 'bogus' is none of "),
         ({"rounds": 99}, "rounds: It must be at most 10."),
         ({"rounds": 0}, "rounds: It must be at least 1."),
-        ({"cap": -1}, "cap: It must be more than 0."),
+        ({"max_cost_usd": -1}, "max_cost_usd: It must be more than 0."),
         ({"models": "scripted/echo"}, "models: It must be a list."),
         ({"models": [5]}, r"models\[0\]: It must be text or an object."),
         (

@@ -20,7 +20,7 @@ def turn_ended(participant: str, text: str, stage: str = "answer", status: TurnS
         message=Answer(text=text),
         model="x/y",
         usage=Usage(input=1, output=2),
-        cost=0.5,
+        cost_usd=0.5,
     )
 
 
@@ -54,14 +54,16 @@ def test_stop_before_first_text_keeps_earlier_answer() -> None:
 
 
 def test_result_sums_usage_and_cost_of_all_charges() -> None:
-    vain = Charge(purpose="summary", model="x/y", usage=Usage(input=10), cost=1.0)
+    vain = Charge(purpose="summary", model="x/y", usage=Usage(input=10), cost_usd=1.0)
     came = result_of_turns(turn_ended("alpha", "Yes."), Notice(kind="missing", message="None.", charge=vain))
-    assert (came.usage, came.cost, came.notices) == (Usage(input=11, output=2), 1.5, ("None.",))
+    assert (came.usage, came.cost_usd, came.notices) == (Usage(input=11, output=2), 1.5, ("None.",))
 
 
 def test_unknown_price_makes_cost_unknown() -> None:
-    vain = Charge(purpose="summary", model="x/y", usage=Usage(), cost=None)
-    assert result_of_turns(turn_ended("alpha", "Yes."), Notice(kind="missing", message="", charge=vain)).cost is None
+    vain = Charge(purpose="summary", model="x/y", usage=Usage(), cost_usd=None)
+    assert (
+        result_of_turns(turn_ended("alpha", "Yes."), Notice(kind="missing", message="", charge=vain)).cost_usd is None
+    )
 
 
 async def test_run_handle_streams_events_and_then_has_result() -> None:

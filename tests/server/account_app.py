@@ -76,11 +76,11 @@ async def create_account_app(
         rate_limits = RateLimits(
             RateLimiter(database),
             RateSettings(
-                calls_a_minute=requests_per_minute,
-                starts_a_minute=model_requests_per_minute,
-                messages_a_minute=message_rate[0],
+                requests_per_minute=requests_per_minute,
+                model_requests_per_minute=model_requests_per_minute,
+                messages_per_minute=message_rate[0],
                 messages_burst=message_rate[1],
-                debates_a_minute=debate_rate[0],
+                debates_per_minute=debate_rate[0],
                 debates_burst=debate_rate[1],
             ),
             logins_per_minute=logins_per_minute,

@@ -91,7 +91,7 @@ async def test_openapi_document_is_public(client: AsyncClient) -> None:
 async def test_request_limit_from_settings_applies_to_all_routes(tmp_path: Path) -> None:
     async with open_migrated_database("sqlite", tmp_path) as database, Registry({}, {}) as registry:
         worker = Worker(
-            Settings(rates=RateSettings(calls_a_minute=2)), database, registry, Encryptor(ENCRYPTION_SECRET)
+            Settings(rates=RateSettings(requests_per_minute=2)), database, registry, Encryptor(ENCRYPTION_SECRET)
         )
         app = create_app(worker.services, None)
         async with create_client(app) as client:

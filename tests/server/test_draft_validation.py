@@ -57,7 +57,7 @@ async def test_debate_lead_is_resolved_by_name_or_id(draft_harness: DraftHarness
         ({"mode": "consensus"}, "mode: consensus takes at least two"),
         ({"language": "xx"}, "language: 'xx'"),
         ({"model": "scripted/eco"}, "model: .*'echo'"),
-        ({"clerk": "nobody/x"}, "clerk: "),
+        ({"task_model": "nobody/x"}, "task_model: "),
         ({"debate": {"lead": "Beta"}}, "debate.lead: there is no participant 'Beta'"),
         ({"debate": {"quorum": 2}}, "debate.quorum: only 1"),
         ({"message": "  "}, "message: it is empty"),

@@ -34,7 +34,7 @@ async def sit(id: FromPath[str], data: JSONBody[Chair | None] = None) -> Respons
     return Response(None)
 
 
-@get("/api/discussions/{id:str}/board.png", tags=["chairs"], media_type="image/png")
+@get("/api/discussions/{id:str}/whiteboard.png", tags=["chairs"], media_type="image/png")
 async def picture(id: FromPath[str]) -> Response[bytes]:
     return Response(b"", media_type="image/png")
 
@@ -76,7 +76,7 @@ def test_text_response_has_text_media_type(description: Any) -> None:
 
 
 def test_picture_is_described_by_its_media_type(description: Any) -> None:
-    answer = description["paths"]["/api/discussions/{id}/board.png"]["get"]["responses"]["200"]
+    answer = description["paths"]["/api/discussions/{id}/whiteboard.png"]["get"]["responses"]["200"]
     assert answer["content"] == {"image/png": {"schema": {"type": "string", "format": "binary"}}}
 
 

@@ -11,7 +11,7 @@ from moot.settings import RateSettings
 from moot.store.database import Database
 from moot.store.rate_limits import RateLimiter
 from moot.store.schema.discussions import discussion
-from moot.store.schema.server import rate
+from moot.store.schema.server import rate_limit
 from moot.types.accounts import Caller
 from moot.types.errors import RateLimited
 from tests.server.account_app import PASSWORD, create_account_app
@@ -139,7 +139,7 @@ async def test_login_name_is_not_stored_as_plain_text(database: Database) -> Non
     counted = create_strict_limits(database)
     await counted.count_login("my password by mistake\x00", "10.0.0.1")
     async with database.read() as connection:
-        names = (await connection.execute(select(rate.c.name))).scalars().all()
+        names = (await connection.execute(select(rate_limit.c.name))).scalars().all()
     assert len(names) == 2
     assert "mistake" not in repr(names)
 

@@ -41,7 +41,7 @@ def test_discussion_draft_has_defaults() -> None:
         ("model", "scripted/" + "x" * 191),
         ("participants", [{"model": "scripted/echo", "temperature": 0, "max_tokens": 1, "thinking": "low"}]),
         ("language", "zh-Hant"),
-        ("clerk", "scripted/echo"),
+        ("task_model", "scripted/echo"),
         ("files", ["file_1"] * 10),
     ],
 )
@@ -62,7 +62,7 @@ def test_discussion_draft_accepts_values_at_limits(field: str, value: Any) -> No
         (DiscussionDraft, MINIMAL_DRAFT | {"model": "scripted/" + "x" * 192}),
         (DiscussionDraft, MINIMAL_DRAFT | {"model": "no-provider"}),
         (DiscussionChange, {"model": "no-provider"}),
-        (DiscussionDraft, MINIMAL_DRAFT | {"clerk": "no-provider"}),
+        (DiscussionDraft, MINIMAL_DRAFT | {"task_model": "no-provider"}),
         (DiscussionDraft, MINIMAL_DRAFT | {"files": ["file_1"] * 11}),
         (DiscussionDraft, MINIMAL_DRAFT | {"files": [""]}),
         (DiscussionChange, {"files": ["file_1"]}),

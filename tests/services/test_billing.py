@@ -32,7 +32,7 @@ from tests.support.stores import make_stores
 from tests.support.table_harness import MODEL_CALLER
 
 TOKEN_CALLER = Caller(account=ANNA, tenant=ANNA, name="anna", kind="token")
-SAMPLE_CHARGE = Charge(purpose="answer", model="x/y", usage=Usage(input=1), cost=1.0)
+SAMPLE_CHARGE = Charge(purpose="answer", model="x/y", usage=Usage(input=1), cost_usd=1.0)
 
 
 async def test_account_budget_guard_records_charge_once_and_enforces_budget(database: Database) -> None:
@@ -42,7 +42,7 @@ async def test_account_budget_guard_records_charge_once_and_enforces_budget(data
         await purse.record_charges([SAMPLE_CHARGE])
         await purse.record_charges([SAMPLE_CHARGE])
     async with database.read() as connection:
-        rows = (await connection.execute(select(charge.c.account, charge.c.cost))).all()
+        rows = (await connection.execute(select(charge.c.account, charge.c.cost_usd))).all()
     assert [tuple(row) for row in rows] == [(ANNA, 1.0)]
     with pytest.raises(OverBudget):
         async with purse.within_budget():
@@ -52,7 +52,7 @@ async def test_account_budget_guard_records_charge_once_and_enforces_budget(data
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
 PLAN = RunPlan(mode="single", participants=make_participants(("scripted/dear",)))
 QUESTION = Message(id="msg_why", discussion="dis_new", role="user", content="Why?")
-PRICED_PROVIDER = ScriptedProvider(Scripts({"dear": Script(price=1_000_000), "free": Script()}))
+PRICED_PROVIDER = ScriptedProvider(Scripts({"dear": Script(usd_per_million_tokens=1_000_000), "free": Script()}))
 
 
 @pytest.fixture(params=DATABASE_KINDS)
@@ -74,9 +74,9 @@ def make_budget_service(database: Database, budget: float | None = None) -> Budg
 
 async def test_forecast_uses_provider_prices(database: Database) -> None:
     found = await make_budget_service(database).forecast_run(CALLER, PLAN, QUESTION, None)
-    assert found.cost == found.input + found.output > 600
+    assert found.cost_usd == found.input + found.output > 600
     free = replace(PLAN, participants=make_participants(("scripted/free",)))
-    assert (await make_budget_service(database).forecast_run(CALLER, free, QUESTION, None)).cost == 0.0
+    assert (await make_budget_service(database).forecast_run(CALLER, free, QUESTION, None)).cost_usd == 0.0
 
 
 async def test_forecast_counts_earlier_messages(database: Database) -> None:
@@ -93,16 +93,16 @@ async def test_forecast_counts_attached_files(database: Database) -> None:
     words = await files.store_file(ANNA, ANNA, "a.txt", "text/plain", "2", b"x" * 40_000)
     for file, tokens in ((image, TOKENS_PER_FILE), (words, 10_000)):
         full = await make_budget_service(database).forecast_run(CALLER, PLAN, replace(QUESTION, files=(file.id,)), None)
-        assert full.cost - first.cost == tokens, "text is read in full"
+        assert full.cost_usd - first.cost_usd == tokens, "text is read in full"
 
 
 async def test_reservation_covers_first_turn_even_with_tiny_cap(database: Database) -> None:
     rich = make_budget_service(database, 1_000_000.0)
     whole = await rich.required_reservation(CALLER, PLAN, QUESTION, None)
-    assert await rich.required_reservation(CALLER, replace(PLAN, cap=1e-9), QUESTION, None) == whole
+    assert await rich.required_reservation(CALLER, replace(PLAN, max_cost_usd=1e-9), QUESTION, None) == whole
     table = replace(PLAN, mode="consensus", participants=make_participants(("scripted/dear",) * 3))
     first = await rich.required_reservation(CALLER, replace(table, mode="single"), QUESTION, None)
-    least = await rich.required_reservation(CALLER, replace(table, cap=1e-9), QUESTION, None)
+    least = await rich.required_reservation(CALLER, replace(table, max_cost_usd=1e-9), QUESTION, None)
     assert least == first
 
 
@@ -111,21 +111,21 @@ async def test_reservation_with_tiny_cap_covers_only_first_advisor_answers(datab
     rules = AdvisorOptions(cross_talk=True, synthesis=True)
     table = RunPlan(mode="advisors", participants=make_participants(("scripted/dear",) * 3), advisors=rules)
     plain = await rich.required_reservation(CALLER, replace(table, advisors=AdvisorOptions()), QUESTION, None)
-    assert await rich.required_reservation(CALLER, replace(table, cap=1e-9), QUESTION, None) == plain
+    assert await rich.required_reservation(CALLER, replace(table, max_cost_usd=1e-9), QUESTION, None) == plain
     assert (await rich.required_reservation(CALLER, table, QUESTION, None) or 0.0) > 2 * (plain or 0.0)
 
 
 async def test_forecast_lists_model_without_key_as_unpriced(database: Database) -> None:
     plan = replace(PLAN, participants=make_participants(("scripted/dear", "keyless/model")), mode="parallel")
     found = await make_budget_service(database).forecast_run(CALLER, plan, QUESTION, None)
-    assert found.unknown == ("keyless/model",)
-    assert found.cost > 0
+    assert found.unpriced_models == ("keyless/model",)
+    assert found.cost_usd > 0
 
 
 async def test_reservation_is_required_only_with_a_budget(database: Database) -> None:
     assert await make_budget_service(database).required_reservation(CALLER, PLAN, QUESTION, None) is None
     due = await make_budget_service(database, 5.0).required_reservation(CALLER, PLAN, QUESTION, None)
-    assert due == (await make_budget_service(database).forecast_run(CALLER, PLAN, QUESTION, None)).cost
+    assert due == (await make_budget_service(database).forecast_run(CALLER, PLAN, QUESTION, None)).cost_usd
 
 
 async def test_reserve_cost_reserves_rejects_or_does_nothing(
@@ -140,7 +140,7 @@ async def test_reserve_cost_reserves_rejects_or_does_nothing(
     async def reserved(due: float | None) -> float | None:
         async with database.write() as connection:
             await held.reserve_cost(connection, CALLER, ours.id, due)
-            kept: float | None = (await connection.execute(select(run.c.reserved))).scalar_one()
+            kept: float | None = (await connection.execute(select(run.c.reserved_usd))).scalar_one()
             return kept
 
     assert [await reserved(due) for due in (None, 2.0, None)] == [None, 2.0, 2.0]
@@ -150,7 +150,7 @@ async def test_reserve_cost_reserves_rejects_or_does_nothing(
 
 async def test_reservation_is_limited_by_max_cost(database: Database) -> None:
     table = replace(PLAN, mode="consensus", participants=make_participants(("scripted/dear",) * 3))
-    capped = replace(table, cap=1000.0)
+    capped = replace(table, max_cost_usd=1000.0)
     assert await make_budget_service(database, 5.0).required_reservation(CALLER, capped, QUESTION, None) == 1000.0
-    wide = replace(PLAN, cap=1e6)
+    wide = replace(PLAN, max_cost_usd=1e6)
     assert await make_budget_service(database, 5.0).required_reservation(CALLER, wide, QUESTION, None) < 1e4  # type: ignore[operator]

@@ -34,12 +34,12 @@ PLAN = RunPlan(mode="consensus", participants=make_participants(("scripted/echo"
 
 
 class ChannelHarness:
-    """A channel, what is said in it, and a clerk that follows a script."""
+    """A channel, what is said in it, and a scripted task model."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self.memories = ChannelMemories(database)
-        self.provider = RecordingProvider({"clerk": Script(answer="They counted.", price=1.0)})
+        self.provider = RecordingProvider({"task-model": Script(answer="They counted.", usd_per_million_tokens=1.0)})
         self.resolve_error: Exception | None = None
         errands = ModelTasks(make_stores(database), MODEL_CALLER)
         self.channel_memory = ChannelMemory(self.memories, self._resolve_model, errands)
@@ -69,10 +69,10 @@ class ChannelHarness:
             tenant=ANNA,
             account=ANNA,
             discussion=discussion.id,
-            plan=replace(PLAN, channel="100", clerk=task_model),
+            plan=replace(PLAN, channel="100", task_model=task_model),
             epoch=1,
             seq=0,
-            place=0,
+            position=0,
         )
         await self.channel_memory.summarize_after_run(claim)
         return await self.memories.memory_summaries("100")
@@ -106,7 +106,7 @@ async def test_plan_of_new_discussion_gets_channel_messages_and_people(
     harness: ChannelHarness, long_discussion: Discussion
 ) -> None:
     plan = await harness.channel_memory.add_memory_to_plan(ANNA, "dis_new", PLAN, "100", "cleo")
-    assert (plan.channel, plan.people) == ("100", ("ada", "bob", "cleo"))
+    assert (plan.channel, plan.human_names) == ("100", ("ada", "bob", "cleo"))
     assert plan.memories.keys() == {"alpha", "beta"}
     assert [line for line in plan.memories["alpha"].splitlines() if line.startswith("-")] == [
         *(f"- ada: {n}" for n in range(2, MAX_ENTRIES)),
@@ -127,21 +127,21 @@ async def test_plan_of_bound_discussion_gets_no_memory_of_itself(
 async def test_task_model_summarizes_forgotten_messages_once_for_all_participants(
     harness: ChannelHarness, long_discussion: Discussion
 ) -> None:
-    left = await harness.summarize_after_run(long_discussion, "scripted/clerk")
-    assert {who: one.words for who, one in left.items()} == {
+    left = await harness.summarize_after_run(long_discussion, "scripted/task-model")
+    assert {who: one.text for who, one in left.items()} == {
         "alpha": "They counted.",
         "beta": "They counted.",
     }
     assert left["alpha"].discussions == (long_discussion.id,)
     assert await harness.charge_purposes() == ["memory"]
-    assert await harness.summarize_after_run(long_discussion, "scripted/clerk") == left  # there is nothing new
+    assert await harness.summarize_after_run(long_discussion, "scripted/task-model") == left  # there is nothing new
     assert await harness.charge_purposes() == ["memory"]
     plan = await harness.channel_memory.add_memory_to_plan(ANNA, "dis_new", PLAN, "100")
     assert "They counted." in plan.memories["alpha"]
 
 
 async def test_summary_is_cut_text_without_task_model(harness: ChannelHarness, long_discussion: Discussion) -> None:
-    assert (await harness.summarize_after_run(long_discussion))["alpha"].words == "- ada: 0\n- ada: 1"
+    assert (await harness.summarize_after_run(long_discussion))["alpha"].text == "- ada: 0\n- ada: 1"
     assert await harness.charge_purposes() == []
 
 
@@ -149,11 +149,13 @@ async def test_summary_is_cut_text_when_task_model_is_unavailable(
     harness: ChannelHarness, long_discussion: Discussion
 ) -> None:
     harness.resolve_error = MissingKey("There is no key.")
-    assert (await harness.summarize_after_run(long_discussion, "scripted/clerk"))["alpha"].words == "- ada: 0\n- ada: 1"
+    assert (await harness.summarize_after_run(long_discussion, "scripted/task-model"))[
+        "alpha"
+    ].text == "- ada: 0\n- ada: 1"
 
 
 async def test_expired_summary_is_not_summarized_again(harness: ChannelHarness, long_discussion: Discussion) -> None:
     long_ago = time.time() - SUMMARY_LIFETIME_SECONDS - 60
-    old = MemorySummary(words="Long ago.", discussions=("dis_0",), upto=long_ago, created_at=long_ago)
+    old = MemorySummary(text="Long ago.", discussions=("dis_0",), covers_until=long_ago, created_at=long_ago)
     await harness.memories.save_memory_summary("100", "alpha", old)
-    assert (await harness.summarize_after_run(long_discussion))["alpha"].words == "- ada: 0\n- ada: 1"
+    assert (await harness.summarize_after_run(long_discussion))["alpha"].text == "- ada: 0\n- ada: 1"

@@ -39,7 +39,7 @@ from moot.store.rate_limits import RateLimiter
 from moot.store.runs.runs import RunCommands, Runs
 from moot.store.schema.discussions import discussion, message
 from moot.store.schema.runs import run
-from moot.store.schema.server import idempotency
+from moot.store.schema.server import idempotency_key
 from moot.types.accounts import Caller
 from moot.types.discussions import Discussion, Message
 from moot.types.errors import Conflict, NotFound, OverBudget, ShuttingDown, UsageError
@@ -82,7 +82,7 @@ class DiscussionHarness:
         self.context_limits = ContextLimits(TokenRates(database), Registry({}, {}), {})
         self.run_planner = RunPlanner(Personas(database, ()), Projects(database), self.context_limits)
         self.files = Files(database)
-        self.provider = RecordingProvider({"clerk": Script(answer="Tables and chairs")})
+        self.provider = RecordingProvider({"task-model": Script(answer="Tables and chairs")})
         errands = ModelTasks(make_stores(database), MODEL_CALLER)
         self.title_generator = TitleGenerator(database, self._resolve_model, errands, RateLimiter(database))
         self.channel_memory = ChannelMemory(ChannelMemories(database), self._resolve_model, errands)
@@ -146,7 +146,7 @@ class DiscussionHarness:
     async def count_rows(self) -> dict[str, int]:
         counted: dict[str, int] = {}
         async with self.database.read() as connection:
-            for table in (discussion, message, run, idempotency):
+            for table in (discussion, message, run, idempotency_key):
                 query = select(func.count()).select_from(table)
                 counted[table.name] = (await connection.execute(query)).scalar_one()
         return counted
@@ -159,8 +159,8 @@ async def harness(database: Database) -> DiscussionHarness:
     return DiscussionHarness(database)
 
 
-NO_ROWS = {"discussion": 0, "message": 0, "run": 0, "idempotency": 0}
-ONE_DISCUSSION_ROWS = {"discussion": 1, "message": 1, "run": 1, "idempotency": 0}
+NO_ROWS = {"discussion": 0, "message": 0, "run": 0, "idempotency_key": 0}
+ONE_DISCUSSION_ROWS = {"discussion": 1, "message": 1, "run": 1, "idempotency_key": 0}
 
 
 async def test_create_stores_discussion_message_and_run_and_starts_the_run(
@@ -305,10 +305,10 @@ async def test_send_message_fails_when_discussion_is_deleted_concurrently(harnes
 async def test_message_to_some_participants_is_visible_to_them_alone(harness: DiscussionHarness) -> None:
     started = await harness.create()
     assert started.message is not None
-    assert started.message.audience is None
+    assert started.message.visible_to is None
     aside = await harness.send_message(started.discussion.id, "Between us:", to=("gamma", "alpha"))
     *_, last = await harness.discussions.list_messages(started.discussion.id)
-    assert (last.content, last.audience) == ("Between us:", ("gamma", "alpha"))
+    assert (last.content, last.visible_to) == ("Between us:", ("gamma", "alpha"))
     assert last == aside.message
     plan = await harness.plan(aside)
     assert plan.to == ("gamma", "alpha")
@@ -430,7 +430,7 @@ async def test_continue_starts_after_last_speaker(
     await harness.complete_all_runs()
     going_on = await harness.service.continue_(CALLER, started.discussion.id, 7)
     plan = await harness.plan(going_on)
-    assert (plan.mode, plan.turns, plan.first) == ("continue", 7, first)
+    assert (plan.mode, plan.turns, plan.first_position) == ("continue", 7, first)
     assert (going_on.message, going_on.run.message, going_on.run.mode) == (None, None, "continue")
     assert harness.started_runs == [started.run.id, going_on.run.id]
 
@@ -441,12 +441,12 @@ async def test_continue_starts_with_requested_participant(harness: DiscussionHar
     await harness.add_answer(started, "alpha")
     going_on = await harness.service.continue_(CALLER, started.discussion.id, 1, first="gamma")
     plan = await harness.plan(going_on)
-    assert (plan.mode, plan.turns, plan.responding_participants[plan.first].id) == ("continue", 1, "gamma")
+    assert (plan.mode, plan.turns, plan.responding_participants[plan.first_position].id) == ("continue", 1, "gamma")
 
 
 async def test_responders_answer_in_turn_and_message_is_visible_to_all(harness: DiscussionHarness) -> None:
-    opened = await harness.create(answering=("gamma", "alpha"))
-    saying = NewMessage(discussion=opened.discussion.id, message="And square?", answering=("beta",))
+    opened = await harness.create(responders=("gamma", "alpha"))
+    saying = NewMessage(discussion=opened.discussion.id, message="And square?", responders=("beta",))
     said = await harness.service.send_message(CALLER, saying)
     for started, answering in ((opened, ["gamma", "alpha"]), (said, ["beta"])):
         plan = await harness.plan(started)
@@ -456,7 +456,7 @@ async def test_responders_answer_in_turn_and_message_is_visible_to_all(harness: 
             answering,
         )
         assert started.message is not None
-        assert started.message.audience is None
+        assert started.message.visible_to is None
     assert opened.discussion.mode == "single"
 
 
@@ -467,7 +467,7 @@ async def test_continue_skips_inactive_advisors(harness: DiscussionHarness) -> N
     await harness.complete_all_runs()
     plan = await harness.plan(await harness.service.continue_(CALLER, started.discussion.id, 1))
     assert [who.id for who in plan.responding_participants] == ["beta", "gamma"]
-    assert plan.responding_participants[plan.first].id == "gamma"
+    assert plan.responding_participants[plan.first_position].id == "gamma"
 
 
 async def test_continue_reactivates_archived_discussion(harness: DiscussionHarness) -> None:
@@ -534,7 +534,7 @@ async def test_repeated_request_with_same_key_returns_same_reply(
     going_on = await harness.service.continue_(CALLER, opened.discussion.id, 3, "three")
     assert await harness.service.continue_(CALLER, opened.discussion.id, 3, "three") == going_on
     assert await harness.pending_commands(going_on) == RunCommands(None, ())
-    assert await harness.count_rows() == {"discussion": 1, "message": 2, "run": 3, "idempotency": 3}
+    assert await harness.count_rows() == {"discussion": 1, "message": 2, "run": 3, "idempotency_key": 3}
     assert harness.started_runs == [opened.run.id, said.run.id, going_on.run.id]
 
 
@@ -546,7 +546,7 @@ async def test_concurrent_requests_with_same_key_are_executed_once(harness: Disc
         *(harness.send_message(opened[0].discussion.id, "And square?", key="two") for _ in range(4))
     )
     assert said == [said[0]] * 4
-    assert await harness.count_rows() == {"discussion": 1, "message": 2, "run": 2, "idempotency": 2}
+    assert await harness.count_rows() == {"discussion": 1, "message": 2, "run": 2, "idempotency_key": 2}
     assert harness.started_runs == [opened[0].run.id, said[0].run.id]
 
 
@@ -562,7 +562,7 @@ async def test_key_is_rejected_for_different_request(harness: DiscussionHarness)
         with pytest.raises(Conflict, match="used for another request"):
             await other
     assert await harness.pending_commands(opened) == RunCommands(None, ())
-    assert await harness.count_rows() == ONE_DISCUSSION_ROWS | {"idempotency": 1}
+    assert await harness.count_rows() == ONE_DISCUSSION_ROWS | {"idempotency_key": 1}
 
 
 async def test_keys_belong_to_their_tenant(harness: DiscussionHarness) -> None:
@@ -627,15 +627,15 @@ async def test_create_and_send_message_reject_file_that_recipient_cannot_read(
 
 
 async def create_and_wait_for_title(harness: DiscussionHarness, **fields: Any) -> str:
-    """Open a discussion, wait for what the clerk does, and return the title that it has then."""
+    """Open a discussion, wait for the task model, and return the title that it has then."""
     started = await harness.create(**fields)
     await wait_until(lambda: not harness.title_generator._tasks)
     return (await harness.discussions.get_discussion(ANNA, started.discussion.id)).title
 
 
 async def test_task_model_generates_title_when_none_is_given(harness: DiscussionHarness) -> None:
-    assert await create_and_wait_for_title(harness, clerk="scripted/clerk") == "Tables and chairs"
-    assert await create_and_wait_for_title(harness, clerk="scripted/clerk", title="Mine") == "Mine"
+    assert await create_and_wait_for_title(harness, task_model="scripted/task-model") == "Tables and chairs"
+    assert await create_and_wait_for_title(harness, task_model="scripted/task-model", title="Mine") == "Mine"
     assert await create_and_wait_for_title(harness) == "Why are tables round?"
     assert len(harness.provider.requests) == 1
 
@@ -643,20 +643,25 @@ async def test_task_model_generates_title_when_none_is_given(harness: Discussion
 async def test_task_model_of_settings_is_the_default(
     harness: DiscussionHarness,
 ) -> None:
-    harness.task_model = "scripted/clerk"
+    harness.task_model = "scripted/task-model"
     harness.service = harness.make_service(harness.run_planner, harness.started_runs.append)
-    assert (await harness.create()).discussion.clerk == "scripted/clerk"
-    assert (await harness.create(clerk="scripted/echo")).discussion.clerk == "scripted/echo"
+    assert (await harness.create()).discussion.task_model == "scripted/task-model"
+    assert (await harness.create(task_model="scripted/echo")).discussion.task_model == "scripted/echo"
     await wait_until(lambda: not harness.title_generator._tasks)
 
 
 async def test_repeated_request_generates_title_once(harness: DiscussionHarness) -> None:
     for _ in range(2):
-        assert await create_and_wait_for_title(harness, key="once", clerk="scripted/clerk") == "Tables and chairs"
+        assert (
+            await create_and_wait_for_title(harness, key="once", task_model="scripted/task-model")
+            == "Tables and chairs"
+        )
     assert len(harness.provider.requests) == 1
 
 
-PRICED_PROVIDER = ScriptedProvider(Scripts({"dear": Script(price=1000)}))  # about 0.6 dollars an answer
+PRICED_PROVIDER = ScriptedProvider(
+    Scripts({"dear": Script(usd_per_million_tokens=1000)})
+)  # about 0.6 dollars an answer
 EXPENSIVE_DISCUSSION = replace(NEW_DISCUSSION, participants=make_participants(("scripted/dear",)))
 CONCURRENT_REQUESTS = 20
 
@@ -673,8 +678,8 @@ def make_service_with_budget(harness: DiscussionHarness, budget: float | None) -
 
 async def list_reservations(harness: DiscussionHarness) -> list[tuple[str | None, float | None]]:
     async with harness.database.read() as connection:
-        rows = await connection.execute(select(run.c.account, run.c.reserved).order_by(run.c.id))
-        return [(row.account, row.reserved) for row in rows]
+        rows = await connection.execute(select(run.c.account, run.c.reserved_usd).order_by(run.c.id))
+        return [(row.account, row.reserved_usd) for row in rows]
 
 
 async def test_new_run_reserves_its_estimated_cost(harness: DiscussionHarness) -> None:
@@ -704,7 +709,7 @@ async def test_attached_files_increase_the_reservation(harness: DiscussionHarnes
 async def test_create_over_budget_is_rejected_and_stores_nothing(harness: DiscussionHarness) -> None:
     hall = make_service_with_budget(harness, 1.0)
     await hall.create(CALLER, EXPENSIVE_DISCUSSION)
-    with pytest.raises(OverBudget, match="re-up"):
+    with pytest.raises(OverBudget, match="budget/reset"):
         await hall.create(CALLER, EXPENSIVE_DISCUSSION)
     assert len(harness.started_runs) == len(await list_reservations(harness)) == 1
     assert len((await harness.discussions.list_discussions(ANNA)).discussions) == 1
@@ -751,10 +756,10 @@ async def test_reservation_is_limited_by_max_cost(harness: DiscussionHarness) ->
         participants=make_participants(("scripted/dear",) * 2),
         rounds=4,
     )
-    started = await hall.create(CALLER, replace(rounds, cap=1.5))
-    await hall.send_message(CALLER, NewMessage(discussion=started.discussion.id, message="And?", cap=1.25))
+    started = await hall.create(CALLER, replace(rounds, max_cost_usd=1.5))
+    await hall.send_message(CALLER, NewMessage(discussion=started.discussion.id, message="And?", max_cost_usd=1.25))
     assert [reserved for _, reserved in await list_reservations(harness)] == [1.5, 1.25]
-    assert (await harness.plan(started)).cap == 1.5
+    assert (await harness.plan(started)).max_cost_usd == 1.5
 
 
 async def test_run_without_budget_reserves_nothing(harness: DiscussionHarness) -> None:

@@ -79,7 +79,7 @@ class RecordingProvider(ScriptedProvider):
     def add_model(self, name: str, value: object, price: float = 0.0) -> str:
         """Let a model of this name answer with a value as JSON."""
         answer = msgspec.json.encode(value).decode()
-        self.scripts.by_name[name] = Script(answer=answer, chunk=1000, price=price)
+        self.scripts.by_name[name] = Script(answer=answer, chunk_chars=1000, usd_per_million_tokens=price)
         return f"scripted/{name}"
 
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
@@ -135,10 +135,10 @@ async def test_export_stores_insights_found_by_model(
     exported = await knowledge.export_insights(CALLER, about.id)
     pain, cure = exported.insights
     assert (exported.summary, exported.usefulness, exported.model) == (EXPORT_ANSWER["summary"], 0.7, reader)
-    assert (exported.cost, exported.usage.output > 0) == (0.0, True)
+    assert (exported.cost_usd, exported.usage.output > 0) == (0.0, True)
     assert (pain.kind, pain.severity, pain.suggestion) == ("pain_point", "high", None)
     assert pain.messages == (first, second)
-    assert (cure.paired, cure.messages, cure.project) == (pain.id, (second,), sample_project.id)
+    assert (cure.answers_insight, cure.messages, cure.project) == (pain.id, (second,), sample_project.id)
     assert await Insights(database).discussion_insights(ANNA, about.id) == exported.insights
     stored = await Discussions(database).get_discussion(ANNA, about.id)
     assert (stored.summary, stored.usefulness) == (EXPORT_ANSWER["summary"], 0.7)
@@ -175,7 +175,7 @@ async def test_insight_with_unknown_pair_has_none(
     )
     about = await create_discussion(database, ANNA, "It wobbles.", model=reader)
     _, cure = (await knowledge.export_insights(CALLER, about.id)).insights
-    assert cure.paired is None
+    assert cure.answers_insight is None
 
 
 async def test_export_uses_given_model_or_discussion_model(
@@ -406,7 +406,7 @@ async def test_search_finds_insights_by_words(
 async def cost_by_purpose(database: Database) -> dict[str | None, float]:
     """What Anna has paid, by what it was for."""
     rows = (await UsageReports(database).account_usage(ANNA, 0, 2**40, "purpose")).rows
-    return {row.key: row.cost for row in rows}
+    return {row.key: row.cost_usd for row in rows}
 
 
 async def test_model_calls_are_charged_to_caller_even_when_they_fail(
@@ -415,15 +415,15 @@ async def test_model_calls_are_charged_to_caller_even_when_they_fail(
     reader = models.add_model("reader", EXPORT_ANSWER, price=1)
     about = await create_discussion(database, ANNA, "It wobbles.", project=sample_project.id, model=reader)
     exported = await knowledge.export_insights(CALLER, about.id)
-    assert exported.cost
-    assert await cost_by_purpose(database) == {"export": exported.cost}
+    assert exported.cost_usd
+    assert await cost_by_purpose(database) == {"export": exported.cost_usd}
     with pytest.raises(ProviderError, match="was asked twice"):
         await knowledge.export_insights(CALLER, about.id, models.add_model("babbler", {"summary": 7}, price=1))
-    assert (await cost_by_purpose(database))["export"] > exported.cost
+    assert (await cost_by_purpose(database))["export"] > exported.cost_usd
     done = await knowledge.consolidate_patterns(
         CALLER, sample_project.id, models.add_model("finder", {"patterns": []}, price=1)
     )
-    assert (await cost_by_purpose(database))["consolidation"] == done.cost
+    assert (await cost_by_purpose(database))["consolidation"] == done.cost_usd
     (in_discussion, nowhere) = (await UsageReports(database).account_usage(ANNA, 0, 2**40, "discussion")).rows
     assert (in_discussion.key, nowhere.key) == (about.id, None)
 

@@ -83,24 +83,26 @@ class ModelTaskHarness:
 
 
 async def test_structured_task_is_charged_to_payer(database: Database) -> None:
-    desk = ModelTaskHarness(database, CountingModel(answer='{"legs": 4}', price=DOLLAR_PER_TOKEN))
+    desk = ModelTaskHarness(database, CountingModel(answer='{"legs": 4}', usd_per_million_tokens=DOLLAR_PER_TOKEN))
     answer = await desk.run_structured_task()
     paid = await desk.title_spending()
     assert answer.unwrap().legs == 4
-    assert (paid.calls, paid.cost, paid.output) == (1, answer.cost, answer.usage.output)
+    assert (paid.calls, paid.cost_usd, paid.output) == (1, answer.cost_usd, answer.usage.output)
 
 
-@pytest.mark.parametrize("script", [{"answer": "Many."}, {"fault": "reset", "chunk": 2}])
+@pytest.mark.parametrize("script", [{"answer": "Many."}, {"fault": "reset", "chunk_chars": 2}])
 async def test_unusable_answer_is_charged(database: Database, script: dict[str, object]) -> None:
-    desk = ModelTaskHarness(database, CountingModel(price=DOLLAR_PER_TOKEN, **script))
+    desk = ModelTaskHarness(database, CountingModel(usd_per_million_tokens=DOLLAR_PER_TOKEN, **script))
     answer = await desk.run_structured_task()
     assert answer.value is None
-    assert (await desk.title_spending()).cost == answer.cost
-    assert answer.cost
+    assert (await desk.title_spending()).cost_usd == answer.cost_usd
+    assert answer.cost_usd
 
 
 async def test_cancelled_task_is_charged_for_generated_text(database: Database) -> None:
-    model = CountingModel(answer='{"legs": 4}' + " " * 1000, pace=0.05, price=DOLLAR_PER_TOKEN)
+    model = CountingModel(
+        answer='{"legs": 4}' + " " * 1000, chunk_interval_seconds=0.05, usd_per_million_tokens=DOLLAR_PER_TOKEN
+    )
     desk = ModelTaskHarness(database, model)
     asking = asyncio.create_task(desk.run_structured_task())
     async with asyncio.timeout(60):
@@ -109,11 +111,11 @@ async def test_cancelled_task_is_charged_for_generated_text(database: Database) 
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    assert (await desk.title_spending()).cost > 0
+    assert (await desk.title_spending()).cost_usd > 0
 
 
 async def test_concurrent_tasks_check_budget_one_after_the_other(database: Database) -> None:
-    model = CountingModel(answer='{"legs": 4}', pace=0.01, price=DOLLAR_PER_TOKEN)
+    model = CountingModel(answer='{"legs": 4}', chunk_interval_seconds=0.01, usd_per_million_tokens=DOLLAR_PER_TOKEN)
     desk = ModelTaskHarness(database, model, budget=1.0)
     tried = await asyncio.gather(*(desk.run_structured_task() for _ in range(10)), return_exceptions=True)
     assert sum(isinstance(one, OverBudget) for one in tried) == 9
@@ -121,25 +123,29 @@ async def test_concurrent_tasks_check_budget_one_after_the_other(database: Datab
 
 
 async def test_error_before_the_call_releases_account_lock(database: Database) -> None:
-    desk = ModelTaskHarness(database, CountingModel(answer='{"legs": 4}', price=DOLLAR_PER_TOKEN), budget=1.0)
+    desk = ModelTaskHarness(
+        database, CountingModel(answer='{"legs": 4}', usd_per_million_tokens=DOLLAR_PER_TOKEN), budget=1.0
+    )
     with pytest.raises(ZeroDivisionError):
         async with desk.model_tasks.within_budget(ANNA):
             raise ZeroDivisionError
     assert (await desk.run_structured_task()).unwrap().legs == 4
 
 
-@pytest.mark.parametrize("script", [{"answer": "Four."}, {"answer": "Four.", "fault": "reset", "chunk": 2}])
+@pytest.mark.parametrize("script", [{"answer": "Four."}, {"answer": "Four.", "fault": "reset", "chunk_chars": 2}])
 async def test_text_task_is_charged_even_when_it_fails(database: Database, script: dict[str, object]) -> None:
-    desk = ModelTaskHarness(database, CountingModel(price=DOLLAR_PER_TOKEN, **script))
+    desk = ModelTaskHarness(database, CountingModel(usd_per_million_tokens=DOLLAR_PER_TOKEN, **script))
     ended = await desk.run_text_task()
     paid = await desk.title_spending()
-    assert (paid.calls, paid.cost, paid.output) == (1, ended.cost, ended.usage.output)
-    assert ended.cost
+    assert (paid.calls, paid.cost_usd, paid.output) == (1, ended.cost_usd, ended.usage.output)
+    assert ended.cost_usd
 
 
 async def test_stopped_text_task_is_charged(database: Database) -> None:
     model, stop = (
-        CountingModel(answer="On and on", fault="endless", pace=0.01, price=DOLLAR_PER_TOKEN),
+        CountingModel(
+            answer="On and on", fault="endless", chunk_interval_seconds=0.01, usd_per_million_tokens=DOLLAR_PER_TOKEN
+        ),
         StopSignal(),
     )
     desk = ModelTaskHarness(database, model)
@@ -149,11 +155,11 @@ async def test_stopped_text_task_is_charged(database: Database) -> None:
             await asyncio.sleep(0.01)
     stop.request_stop()
     assert (await saying).status == "stopped"
-    assert (await desk.title_spending()).cost > 0
+    assert (await desk.title_spending()).cost_usd > 0
 
 
 async def test_spent_budget_rejects_text_task(database: Database) -> None:
-    model = CountingModel(answer="Four.", price=DOLLAR_PER_TOKEN)
+    model = CountingModel(answer="Four.", usd_per_million_tokens=DOLLAR_PER_TOKEN)
     desk = ModelTaskHarness(database, model, budget=1.0)
     await desk.run_text_task()
     with pytest.raises(OverBudget):
@@ -165,7 +171,10 @@ async def test_spent_budget_rejects_text_task(database: Database) -> None:
 
 async def test_streamed_text_task_is_charged_when_cancelled(database: Database) -> None:
     desk = ModelTaskHarness(
-        database, CountingModel(answer="On and on", fault="endless", pace=0.01, price=DOLLAR_PER_TOKEN)
+        database,
+        CountingModel(
+            answer="On and on", fault="endless", chunk_interval_seconds=0.01, usd_per_million_tokens=DOLLAR_PER_TOKEN
+        ),
     )
     speaking = asyncio.Event()
 
@@ -179,11 +188,11 @@ async def test_streamed_text_task_is_charged_when_cancelled(database: Database) 
     answering.cancel()
     with pytest.raises(asyncio.CancelledError):
         await answering
-    assert (await desk.title_spending()).cost > 0
+    assert (await desk.title_spending()).cost_usd > 0
 
 
 async def test_answer_rejected_by_check_is_requested_again_and_charged_once(database: Database) -> None:
-    model = CountingModel(answer='{"legs": 4}', price=DOLLAR_PER_TOKEN)
+    model = CountingModel(answer='{"legs": 4}', usd_per_million_tokens=DOLLAR_PER_TOKEN)
     desk = ModelTaskHarness(database, model)
     chain = [ResolvedModel("scripted/m", model, "m", KeyRing(()))]
     answer = await desk.model_tasks.run_structured_task(

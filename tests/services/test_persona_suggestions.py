@@ -23,7 +23,7 @@ from tests.support.accounts import ANNA, database_with_accounts
 from tests.support.databases import SLOW_ON_POSTGRES
 from tests.support.evaluation_app import CALLER, EvaluationApp, create_evaluation_app
 
-TASK_MODEL = "scripted/clerk"
+TASK_MODEL = "scripted/task-model"
 EIGHT_PROPOSALS = [make_proposal(f"Voice {place}", CATEGORIES[place // 2]) for place in range(8)]
 
 
@@ -46,27 +46,29 @@ def suggested_names(events: list[SuggestionEvent]) -> list[str]:
 
 
 async def test_suggestions_are_streamed_and_charged(harness: EvaluationApp) -> None:
-    harness.models.queue_answers("clerk", EIGHT_PROPOSALS)
+    harness.models.queue_answers("task-model", EIGHT_PROPOSALS)
     events = await collect_suggestions(harness, SituationAnswer(question="Since when?", answer="A year."))
     assert isinstance(events[0], SuggestionsStarted)
     assert suggested_names(events) == [one["name"] for one in EIGHT_PROPOSALS]
     done = events[-1]
     assert isinstance(done, SuggestionsEnded)
     assert (done.proposals, done.dropped, done.message) == (8, (), "")
-    assert list(await harness.usage_by_purpose()) == ["perspective"]
+    assert list(await harness.usage_by_purpose()) == ["persona_suggestions"]
     assert "A year." in last_user_text(harness.models.requests[0])
 
 
 async def test_suggestion_is_sent_as_soon_as_it_is_complete(harness: EvaluationApp) -> None:
     """The model never comes to an end: what it wrote until then is told all the same."""
     first = msgspec.json.encode(EIGHT_PROPOSALS[:2]).decode()[:-1]
-    harness.models.scripts.by_name["clerk"] = Script(answer=f"{first}, ", fault="endless", pace=0.01, chunk=5)
+    harness.models.scripts.by_name["task-model"] = Script(
+        answer=f"{first}, ", fault="endless", chunk_interval_seconds=0.01, chunk_chars=5
+    )
     events = harness.services.persona_suggestions.suggest_personas(CALLER, "I want to move.", (), TASK_MODEL)
     async with asyncio.timeout(60):
         told = [await anext(events) for _ in range(3)]
     assert suggested_names(told) == ["Voice 0", "Voice 1"]
     await events.aclose()
-    assert (await harness.usage_by_purpose())["perspective"]["calls"] == 1, "what was said is paid"
+    assert (await harness.usage_by_purpose())["persona_suggestions"]["calls"] == 1, "what was said is paid"
 
 
 async def test_existing_duplicate_and_invalid_suggestions_are_rejected(harness: EvaluationApp) -> None:
@@ -79,7 +81,7 @@ async def test_existing_duplicate_and_invalid_suggestions_are_rejected(harness: 
         make_proposal("Bo", "friend"),
         7,
     ]
-    harness.models.queue_answers("clerk", odd)
+    harness.models.queue_answers("task-model", odd)
     events = await collect_suggestions(harness)
     assert suggested_names(events) == ["Ada"]
     done = events[-1]
@@ -90,7 +92,7 @@ async def test_existing_duplicate_and_invalid_suggestions_are_rejected(harness: 
 
 @pytest.mark.parametrize("around", ["{}", "Here you are:\n```json\n{}\n```\nEnjoy."])
 async def test_text_around_the_array_is_ignored(harness: EvaluationApp, around: str) -> None:
-    harness.models.queue_answers("clerk", around.replace("{}", msgspec.json.encode(EIGHT_PROPOSALS).decode()))
+    harness.models.queue_answers("task-model", around.replace("{}", msgspec.json.encode(EIGHT_PROPOSALS).decode()))
     assert len(suggested_names(await collect_suggestions(harness))) == 8
 
 
@@ -100,23 +102,28 @@ async def test_text_around_the_array_is_ignored(harness: EvaluationApp, around: 
         (Script(answer="I cannot do that."), "nothing that can be used"),
         (Script(fault="unauthorized"), "Check the key"),
         (
-            Script(answer=msgspec.json.encode(EIGHT_PROPOSALS).decode(), fault="reset", chunk=200, fault_after=3),
+            Script(
+                answer=msgspec.json.encode(EIGHT_PROPOSALS).decode(),
+                fault="reset",
+                chunk_chars=200,
+                fault_after_chunks=3,
+            ),
             "broke",
         ),
     ],
 )
 async def test_model_failure_is_reported_in_final_event(harness: EvaluationApp, script: Script, words: str) -> None:
-    harness.models.scripts.by_name["clerk"] = replace(script)
+    harness.models.scripts.by_name["task-model"] = replace(script)
     done = (await collect_suggestions(harness))[-1]
     assert isinstance(done, SuggestionsEnded)
     assert words in done.message
 
 
 async def test_ask_questions_accepts_at_most_three(harness: EvaluationApp) -> None:
-    harness.models.queue_answers("clerk", {"questions": ["Since when?", "What binds you?"]})
+    harness.models.queue_answers("task-model", {"questions": ["Since when?", "What binds you?"]})
     asked = await harness.services.persona_suggestions.ask_questions(CALLER, "I want to move.", TASK_MODEL)
     assert asked.questions == ("Since when?", "What binds you?")
-    harness.models.queue_answers("clerk", {"questions": ["x"] * 4})
+    harness.models.queue_answers("task-model", {"questions": ["x"] * 4})
     with pytest.raises(ProviderError):
         await harness.services.persona_suggestions.ask_questions(CALLER, "I want to move.", TASK_MODEL)
 

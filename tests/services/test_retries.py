@@ -32,7 +32,7 @@ from tests.support.stores import make_stores
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name=ANNA, kind="local")
 PRICED_PROVIDER = ScriptedProvider(
-    Scripts({"dear": Script(price=1000), "echo": Script()})
+    Scripts({"dear": Script(usd_per_million_tokens=1000), "echo": Script()})
 )  # about 0.6 dollars an answer
 
 
@@ -78,7 +78,7 @@ class RetryHarness:
 
     async def reserved_cost(self, failed_run: Run) -> float | None:
         async with self.database.read() as connection:
-            query = select(run.c.reserved).where(run.c.id == failed_run.id)
+            query = select(run.c.reserved_usd).where(run.c.id == failed_run.id)
             reserved: float | None = (await connection.execute(query)).scalar_one()
         return reserved
 
@@ -105,7 +105,7 @@ async def test_retry_with_other_model_uses_its_token_rate(database: Database) ->
     failed = await here.create_failed_run()
     await here.retry_service.retry_run(CALLER, failed.id, "alpha", "scripted/other")
     plan = await Runs(database).get_plan(failed.id)
-    assert plan.measures == {"scripted/other": ModelLimits(characters_per_token=2.01)}
+    assert plan.model_limits == {"scripted/other": ModelLimits(characters_per_token=2.01)}
 
 
 @ON_BOTH_DATABASES
@@ -136,7 +136,7 @@ async def test_retry_releases_previous_reservation(database: Database) -> None:
     here = await make_harness(database, budget=1.0)
     failed = await here.create_failed_run()
     async with database.write() as connection:
-        await connection.execute(update(run).where(run.c.id == failed.id).values(reserved=0.9, account=ANNA))
+        await connection.execute(update(run).where(run.c.id == failed.id).values(reserved_usd=0.9, account=ANNA))
     await here.retry_service.retry_run(CALLER, failed.id)
     reserved = await here.reserved_cost(failed)
     assert reserved is not None

@@ -32,7 +32,7 @@ SCEPTIC = Persona(
     uses=0,
     success_rate=None,
     level=1,
-    shipped=True,
+    builtin=True,
     created_at=0.0,
 )
 
@@ -164,7 +164,7 @@ async def test_unknown_recipient_is_rejected(harness: PlannerHarness, to: tuple[
 async def test_plan_fixes_model_limits_at_creation(harness: PlannerHarness) -> None:
     await harness.rates.add_counts({BETA.model: TokenCount(200_000, 100_000)})
     before = await harness.plan_run(make_discussion())
-    assert before.measures == {BETA.model: ModelLimits(characters_per_token=2.01)}
+    assert before.model_limits == {BETA.model: ModelLimits(characters_per_token=2.01)}
     await harness.rates.add_counts({BETA.model: TokenCount(400_000, 100_000)})
     assert before.limits_for_model(BETA.model).characters_per_token == 2.01
     assert (await harness.plan_run(make_discussion())).limits_for_model(BETA.model).characters_per_token > 2.9
@@ -173,5 +173,5 @@ async def test_plan_fixes_model_limits_at_creation(harness: PlannerHarness) -> N
 async def test_plan_of_advisors_contains_context_limits(harness: PlannerHarness) -> None:
     small = Participant("gamma", "Gamma", "local/demo")
     plan = await harness.plan_run(replace(make_discussion(ALPHA, small), mode="advisors"))
-    assert plan.limits_for_model("local/demo").context is not None
-    assert plan.limits_for_model(ALPHA.model).context is None
+    assert plan.limits_for_model("local/demo").context_tokens is not None
+    assert plan.limits_for_model(ALPHA.model).context_tokens is None

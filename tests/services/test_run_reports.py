@@ -10,7 +10,7 @@ from moot.types.billing import Charge
 from moot.types.chunks import Usage
 from moot.types.debate import Claim, DebateClaims, DebateSummary, RankedAnswer, Ranking, TableSummary
 from moot.types.errors import NotFound
-from moot.types.events import Agreed, AnalysisResult, LedgerMade, Notice, RankingMade, SummaryMade
+from moot.types.events import AgreementChecked, AnalysisResult, ClaimsExtracted, Notice, RankingMade, SummaryMade
 from tests.support.accounts import ANNA, BERT, create_discussion
 from tests.support.debates import (
     RunWriter,
@@ -27,11 +27,11 @@ from tests.support.stores import make_stores
 def make_summary_event(overview: str, seq: int) -> SummaryMade:
     cross = TableSummary(agreements=(), disagreements=(), convergence_summary="")
     made = DebateSummary(original_prompt="Why?", overview=overview, cross_model=cross, per_model=())
-    return SummaryMade(basis=overview, summary=made, seq=seq)
+    return SummaryMade(cache_key=overview, summary=made, seq=seq)
 
 
 def encode_by_cache_key(*results: AnalysisResult) -> dict[str, str]:
-    return {one.basis: msgspec.json.encode(one).decode() for one in results}
+    return {one.cache_key: msgspec.json.encode(one).decode() for one in results}
 
 
 async def test_report_of_new_debate_has_initial_lanes(database: Database) -> None:
@@ -44,8 +44,8 @@ async def test_report_of_new_debate_has_initial_lanes(database: Database) -> Non
         ("gamma", "Gamma", "initial", "scripted/echo"),
     ]
     assert all(one.anchors == {"initial": run.message} for one in report.lanes)
-    assert (report.summary, report.ranking, report.agreed) == (None, None, None)
-    assert (report.claims, report.flips, report.usage, report.cost, report.unpriced) == (
+    assert (report.summary, report.ranking, report.agreement) == (None, None, None)
+    assert (report.claims, report.position_changes, report.usage, report.cost_usd, report.unpriced_calls) == (
         (),
         (),
         Usage(),
@@ -56,7 +56,7 @@ async def test_report_of_new_debate_has_initial_lanes(database: Database) -> Non
 
 async def test_report_contains_only_notices_of_whole_run(database: Database) -> None:
     run, held = await prepare_leased_debate(database)
-    missing = Notice(kind="missing", message="There is no ledger.", seq=1)
+    missing = Notice(kind="missing", message="There is no list of claims.", seq=1)
     hers = Notice(kind="fallback", message="Another model is asked.", participant="beta", seq=2)
     told = {f"{NOTICE_KEY_PREFIX}{one.seq}": msgspec.json.encode(one).decode() for one in (missing, hers)}
     await RunWriter(database, held).write_records(analysis_results=told)
@@ -93,34 +93,36 @@ async def test_lane_report_contains_its_error(database: Database) -> None:
 async def test_report_uses_newest_analysis_results(database: Database) -> None:
     run, held = await prepare_leased_debate(database)
     claims = (Claim(claim="So.", supporters=()),)
-    ranked = Ranking(places=(RankedAnswer(participant="alpha", points=1.0, votes=1),), ballots={})
+    ranked = Ranking(answers=(RankedAnswer(participant="alpha", points=1.0, votes=1),), votes={})
     found: list[AnalysisResult] = [
         make_summary_event("newer", seq=9),
         make_summary_event("older", seq=2),
-        LedgerMade(basis="l", ledger=DebateClaims(claims=claims, flips=(), unproven=3), seq=3),
-        RankingMade(basis="r", ranking=ranked, seq=4),
-        Agreed(basis="a", agree=False, reason="No.", seq=5),
+        ClaimsExtracted(
+            cache_key="l", claims=DebateClaims(claims=claims, position_changes=(), dropped_quotes=3), seq=3
+        ),
+        RankingMade(cache_key="r", ranking=ranked, seq=4),
+        AgreementChecked(cache_key="a", agree=False, reason="No.", seq=5),
     ]
     await RunWriter(database, held).write_records(analysis_results=encode_by_cache_key(*found))
     report = await RunReports(make_stores(database)).get_report(ANNA, run.id)
     assert report.summary is not None
     assert report.summary.overview == "newer"
-    assert (report.claims, report.flips, report.ranking) == (claims, (), ranked)
-    assert report.agreed is not None
-    assert report.agreed.reason == "No."
+    assert (report.claims, report.position_changes, report.ranking) == (claims, (), ranked)
+    assert report.agreement is not None
+    assert report.agreement.reason == "No."
 
 
 async def test_report_sums_cost_and_counts_unpriced_calls(database: Database) -> None:
     run, held = await prepare_leased_debate(database)
     other = await create_run(database, await create_debate(database))
-    paid = Charge(purpose="answer", model="a/b", usage=Usage(3, 4), cost=0.25)
-    more = Charge(purpose="summary", model="a/b", usage=Usage(1, 1), cost=None)
+    paid = Charge(purpose="answer", model="a/b", usage=Usage(3, 4), cost_usd=0.25)
+    more = Charge(purpose="summary", model="a/b", usage=Usage(1, 1), cost_usd=None)
     await RunWriter(database, held).write_records(charges=[paid, more, replace(paid, id="charge_again")])
     await RunWriter(database, await lease_run(database, other.id)).write_records(
         charges=[replace(paid, id="charge_other")]
     )
     report = await RunReports(make_stores(database)).get_report(ANNA, run.id)
-    assert (report.usage, report.cost, report.unpriced) == (Usage(7, 9), 0.5, 1)
+    assert (report.usage, report.cost_usd, report.unpriced_calls) == (Usage(7, 9), 0.5, 1)
 
 
 async def test_lane_thread_contains_question_instructions_and_own_answers(database: Database) -> None:

@@ -59,7 +59,9 @@ LESSON_ANSWER = json.dumps(
     ]
 )
 ENDLESS_SCRIPT = Script(
-    answer='[{"type":"text","content":"on and ' + "on and " * 50, fault="endless", price=DOLLAR_PER_TOKEN
+    answer='[{"type":"text","content":"on and ' + "on and " * 50,
+    fault="endless",
+    usd_per_million_tokens=DOLLAR_PER_TOKEN,
 )
 DIRECTOR_PROMPT_MARKER = "You may choose"  # what only a director reads
 
@@ -94,8 +96,8 @@ class StatelessHarness:
 
     async def charged_costs(self) -> list[tuple[str, float | None]]:
         async with self.database.read() as connection:
-            rows = await connection.execute(select(charge.c.purpose, charge.c.cost).order_by(charge.c.created_at))
-            return [(row.purpose, row.cost) for row in rows]
+            rows = await connection.execute(select(charge.c.purpose, charge.c.cost_usd).order_by(charge.c.created_at))
+            return [(row.purpose, row.cost_usd) for row in rows]
 
     async def wait_until_idle(self) -> None:
         """Wait until nothing is going on any more."""
@@ -129,7 +131,7 @@ def last_speaker(events: list[ChatEvent]) -> str:
 
 
 async def test_agent_turn_streams_text_and_actions(database: Database) -> None:
-    desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, chunk=1000))
+    desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, chunk_chars=1000))
     events = await desk.collect_turn_events(build_lesson())
     assert event_names(events) == [
         "thinking",
@@ -169,7 +171,11 @@ async def test_director_model_decides_when_rules_do_not(database: Database) -> N
     choice = '{"next": "li", "reason": "Li has not spoken."}'
     desk = StatelessHarness(
         database,
-        m=Script(answer=LESSON_ANSWER, when={DIRECTOR_PROMPT_MARKER: choice}, price=DOLLAR_PER_TOKEN),
+        m=Script(
+            answer=LESSON_ANSWER,
+            answer_if_contains={DIRECTOR_PROMPT_MARKER: choice},
+            usd_per_million_tokens=DOLLAR_PER_TOKEN,
+        ),
     )
     events = await desk.collect_turn_events(
         build_lesson(MIRA, TOM, LI, directorState=director_state(agent_response("mira")))
@@ -182,7 +188,11 @@ async def test_director_may_cue_the_user(database: Database) -> None:
     choice = '{"next": "USER", "reason": "Is that clear?"}'
     desk = StatelessHarness(
         database,
-        m=Script(answer=LESSON_ANSWER, when={DIRECTOR_PROMPT_MARKER: choice}, price=DOLLAR_PER_TOKEN),
+        m=Script(
+            answer=LESSON_ANSWER,
+            answer_if_contains={DIRECTOR_PROMPT_MARKER: choice},
+            usd_per_million_tokens=DOLLAR_PER_TOKEN,
+        ),
     )
     events = await desk.collect_turn_events(
         build_lesson(MIRA, TOM, directorState=director_state(agent_response("tom")))
@@ -193,7 +203,9 @@ async def test_director_may_cue_the_user(database: Database) -> None:
 
 @pytest.mark.parametrize("answer", ["Li, I think.", '{"next": "nobody", "reason": ""}', ""])
 async def test_invalid_director_answer_falls_back_to_rules(database: Database, answer: str) -> None:
-    desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, when={DIRECTOR_PROMPT_MARKER: answer}))
+    desk = StatelessHarness(
+        database, m=Script(answer=LESSON_ANSWER, answer_if_contains={DIRECTOR_PROMPT_MARKER: answer})
+    )
     events = await desk.collect_turn_events(
         build_lesson(MIRA, TOM, directorState=director_state(agent_response("mira")))
     )
@@ -217,7 +229,7 @@ async def test_lesson_ends_after_silence_or_too_many_turns(database: Database, b
 
 
 async def test_failure_before_first_text_is_retried_silently(database: Database) -> None:
-    desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, fault="overloaded", fault_times=2))
+    desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, fault="overloaded", faulty_calls=2))
     events = await desk.collect_turn_events(build_lesson())
     assert joined_text(events) == "Look. Well?"
     assert event_names(events).count("agent_start") == 1
@@ -226,7 +238,7 @@ async def test_failure_before_first_text_is_retried_silently(database: Database)
 
 async def test_failure_after_first_text_is_not_retried(database: Database) -> None:
     desk = StatelessHarness(
-        database, m=Script(answer='[{"type":"text","content":"Look at this"}]', fault="reset", fault_after=5)
+        database, m=Script(answer='[{"type":"text","content":"Look at this"}]', fault="reset", fault_after_chunks=5)
     )
     events = await desk.collect_turn_events(build_lesson())
     assert event_names(events)[-3:] == ["agent_end", "error", "done"]
@@ -247,7 +259,7 @@ async def test_failed_turn_sends_error_and_counts_as_silent(database: Database) 
 
 
 async def test_client_with_own_key_is_not_charged(database: Database) -> None:
-    desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, price=DOLLAR_PER_TOKEN))
+    desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, usd_per_million_tokens=DOLLAR_PER_TOKEN))
     assert final_event(await desk.collect_turn_events(build_lesson(), payer=None)).agent_had_content
     assert await desk.charged_costs() == []
 
@@ -260,9 +272,9 @@ async def test_stateless_turn_stores_only_its_charge(database: Database) -> None
             }
 
     before = await rows()
-    await StatelessHarness(database, m=Script(answer=LESSON_ANSWER, price=DOLLAR_PER_TOKEN)).collect_turn_events(
-        build_lesson()
-    )
+    await StatelessHarness(
+        database, m=Script(answer=LESSON_ANSWER, usd_per_million_tokens=DOLLAR_PER_TOKEN)
+    ).collect_turn_events(build_lesson())
     assert await rows() == {**before, "charge": 1}
 
 
@@ -281,7 +293,10 @@ async def test_disconnect_stops_the_model_and_charges_generated_text(database: D
 
 
 async def test_disconnect_stops_the_director_call(database: Database) -> None:
-    desk = StatelessHarness(database, m=Script(fault="endless", answer="Hm. ", price=DOLLAR_PER_TOKEN, pace=0.001))
+    desk = StatelessHarness(
+        database,
+        m=Script(fault="endless", answer="Hm. ", usd_per_million_tokens=DOLLAR_PER_TOKEN, chunk_interval_seconds=0.001),
+    )
     asked = build_lesson(MIRA, TOM, directorState=director_state(agent_response("mira")))
     async with aclosing(desk.service.stream_turn(asked, desk.resolved_models(asked), PAYER)) as events:
         await anext(events)
@@ -350,7 +365,7 @@ async def test_internal_error_is_logged_and_ends_the_turn(
 async def test_turn_completes_when_charge_cannot_be_recorded(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, price=DOLLAR_PER_TOKEN))
+    desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, usd_per_million_tokens=DOLLAR_PER_TOKEN))
     stranger = Payer(tenant="nobody", account=None)
     assert final_event(await desk.collect_turn_events(build_lesson(), payer=stranger)).agent_had_content
     assert "stateless turn: recording the charge failed" in caplog.text
@@ -358,7 +373,9 @@ async def test_turn_completes_when_charge_cannot_be_recorded(
 
 
 async def test_concurrent_turns_check_budget_one_after_the_other(database: Database) -> None:
-    desk = StatelessHarness(database, budget=1.0, m=Script(answer=LESSON_ANSWER, price=DOLLAR_PER_TOKEN))
+    desk = StatelessHarness(
+        database, budget=1.0, m=Script(answer=LESSON_ANSWER, usd_per_million_tokens=DOLLAR_PER_TOKEN)
+    )
     turns = await asyncio.gather(*(desk.collect_turn_events(build_lesson()) for _ in range(10)))
     refused = [events for events in turns if event_names(events) == ["error"]]
     assert len(refused) == 9
@@ -384,7 +401,7 @@ async def test_sample_lesson_cues_user_after_seven_turns(database: Database) -> 
         RecordedAction(participant=one.agent_id, action=parse_action(one.action_name, one.params, None))
         for one in ledger
     )
-    assert [(one.id, one.by) for one in board.elements] == [
+    assert [(one.id, one.participant) for one in board.elements] == [
         ("title", "alpha"),
         ("odd-law", "alpha"),
         ("code-odd", "beta"),

@@ -3,7 +3,7 @@
 from moot.services.stateless import StatelessEvents
 from moot.types.actions import Spotlight
 from moot.types.drawing import OpenWhiteboard
-from moot.types.events import ActionDropped, ActionTaken, Event, Notice, TextDelta, ThoughtDelta
+from moot.types.events import ActionRejected, ActionTaken, Event, Notice, TextDelta, ThoughtDelta
 from moot.types.participants import Participant
 from moot.types.stateless import (
     ActionEvent,
@@ -41,7 +41,7 @@ def test_only_text_and_actions_are_sent() -> None:
         ThoughtDelta(participant="mira", stage="turn", round=0, text="Hm."),
         text_delta("Look."),
         ActionTaken(participant="mira", stage="turn", round=0, id="act_1", action=OpenWhiteboard()),
-        ActionDropped(participant="mira", stage="turn", round=0, name="fly", reason="Nobody can."),
+        ActionRejected(participant="mira", stage="turn", round=0, name="fly", reason="Nobody can."),
     ]
     assert telling.convert_events(events) == [
         TextEvent(content="Look.", message_id=id),

@@ -97,7 +97,7 @@ def test_whiteboard_is_built_from_the_ledger() -> None:
         whiteboard_action("wb_edit_code", elementId="nothing", operation="delete_lines", lineIds=["L1"]),
     )
     found = build_lesson(MIRA, directorState=director_state(whiteboard_ledger=ledger))
-    assert [(one.id, one.by) for one in found.board.elements] == [("round", "stranger")]
+    assert [(one.id, one.participant) for one in found.board.elements] == [("round", "stranger")]
     assert [one.action_name for one in found.state.whiteboard_ledger] == [
         "wb_draw_shape",
         "wb_draw_shape",

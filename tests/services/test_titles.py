@@ -31,16 +31,16 @@ FIRST_LINE = "Why are tables round?"
 
 
 class TitleHarness:
-    """Where a clerk sits that follows scripts, and what came of its work."""
+    """A scripted task model and the titles it generated."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self.discussions = Discussions(database)
         self.provider = RecordingProvider(
             {
-                "clerk": Script(answer='**"Round tables."**'),
+                "task-model": Script(answer='**"Round tables."**'),
                 "mute": Script(answer="\n"),
-                "slow": Script(answer="On and on", fault="endless", pace=0.01),
+                "slow": Script(answer="On and on", fault="endless", chunk_interval_seconds=0.01),
             }
         )
         self.resolve_error: Exception | None = None
@@ -55,10 +55,10 @@ class TitleHarness:
             raise self.resolve_error
         return [ResolvedModel(model, self.provider, model.removeprefix("scripted/"), KeyRing(()))]
 
-    async def create_untitled_discussion(self, task_model: str | None = "scripted/clerk") -> Discussion:
+    async def create_untitled_discussion(self, task_model: str | None = "scripted/task-model") -> Discussion:
         new = await create_discussion(self.database, title=FIRST_LINE)
         if task_model is not None:
-            new = await self.discussions.update_discussion(ANNA, new.id, {"clerk": task_model})
+            new = await self.discussions.update_discussion(ANNA, new.id, {"task_model": task_model})
         return new
 
     def request_title(self, discussion: Discussion) -> None:
@@ -71,8 +71,8 @@ class TitleHarness:
     async def current_title(self, discussion: Discussion) -> str:
         return (await self.discussions.get_discussion(ANNA, discussion.id)).title
 
-    async def create_and_wait_for_title(self, task_model: str | None = "scripted/clerk") -> str:
-        """Open a discussion, wait for the clerk, and return the title that it has then."""
+    async def create_and_wait_for_title(self, task_model: str | None = "scripted/task-model") -> str:
+        """Open a discussion, wait for the task model, and return the title that it has then."""
         new = await self.create_untitled_discussion(task_model)
         self.request_title(new)
         await self.wait_until_idle()
@@ -100,7 +100,7 @@ async def test_task_model_generates_title_that_is_notified_and_charged(harness: 
     assert found.title == "Round tables"
     assert found.updated_at == new.updated_at, "nobody spoke, so the order of the list stays"
     ((purpose, model, account, usage),) = await harness.list_charges()
-    assert (purpose, model, account) == ("title", "scripted/clerk", ANNA)
+    assert (purpose, model, account) == ("title", "scripted/task-model", ANNA)
     assert usage.output > 0
     (asked,) = harness.provider.requests
     assert "three to seven words" in asked.system
@@ -130,12 +130,12 @@ async def test_title_of_deleted_discussion_is_charged(harness: TitleHarness) -> 
 
 
 @pytest.mark.parametrize(
-    ("clerk", "paid"), [("scripted/unauthorized", 0), ("scripted/no_finish", 1), ("scripted/mute", 1)]
+    ("task_model", "paid"), [("scripted/unauthorized", 0), ("scripted/no_finish", 1), ("scripted/mute", 1)]
 )
 async def test_failed_title_task_keeps_first_line_and_is_charged(
-    harness: TitleHarness, caplog: pytest.LogCaptureFixture, clerk: str, paid: int
+    harness: TitleHarness, caplog: pytest.LogCaptureFixture, task_model: str, paid: int
 ) -> None:
-    assert await harness.create_and_wait_for_title(clerk) == FIRST_LINE
+    assert await harness.create_and_wait_for_title(task_model) == FIRST_LINE
     assert len(await harness.list_charges()) == paid
     (record,) = [one for one in caplog.records if one.name == module.__name__]
     assert record.message == "title not generated"

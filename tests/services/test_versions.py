@@ -53,10 +53,10 @@ async def test_regenerate_runs_one_turn_and_report_names_it(harness: InlineServi
     (answer, *_) = await harness.answers(opened.discussion.id)
     calls = len(harness.provider.requests)
     started = await harness.regenerate(opened.discussion.id, answer.id)
-    assert (started.message, started.run.again, started.run.status) == (None, answer.id, "completed")
+    assert (started.message, started.run.regenerates, started.run.status) == (None, answer.id, "completed")
     assert len(harness.provider.requests) == calls + 1
     report = await harness.services.run_reports.get_report(ANNA, started.run.id)
-    assert (report.again, report.lanes) == (answer.id, ())
+    assert (report.regenerates, report.lanes) == (answer.id, ())
 
 
 async def test_regenerated_version_belongs_to_the_first_version(harness: InlineServices) -> None:
@@ -86,7 +86,7 @@ async def test_regenerate_checks_the_budget(harness: InlineServices) -> None:
     opened = await harness.create_discussion()
     (answer,) = await harness.answers(opened.discussion.id)
     async with harness.services.database.write() as connection:
-        await connection.execute(update(account).where(account.c.id == ANNA).values(budget=0.1))
+        await connection.execute(update(account).where(account.c.id == ANNA).values(weekly_budget_usd=0.1))
     with pytest.raises(OverBudget):
         await harness.regenerate(opened.discussion.id, answer.id, "scripted/dear")
     await harness.regenerate(opened.discussion.id, answer.id)
@@ -153,9 +153,9 @@ async def test_edit_keeps_whiteboard_actions(harness: InlineServices) -> None:
     (answer,) = await harness.answers(opened.discussion.id)
     script = '[{"type":"text","content":"Look."},{"type":"action","name":"wb_open","params":{}}]'
     async with harness.services.database.write() as connection:
-        await connection.execute(update(message).where(message.c.id == answer.id).values(script=script))
+        await connection.execute(update(message).where(message.c.id == answer.id).values(lesson_items=script))
     edited = await harness.services.turn_versions.edit_turn(CALLER, opened.discussion.id, answer.id, "See.")
-    assert edited.script == script.replace("Look.", "See.")
+    assert edited.lesson_items == script.replace("Look.", "See.")
     assert (await harness.services.whiteboards.whiteboard_at(ANNA, opened.discussion.id)).open
 
 
@@ -165,7 +165,7 @@ async def test_regenerating_turn_replaces_its_whiteboard_actions(harness: Inline
     (answer,) = await harness.answers(id)
     script = '[{"type":"action","name":"wb_open","params":{}}]'
     async with harness.services.database.write() as connection:
-        await connection.execute(update(message).where(message.c.id == answer.id).values(script=script))
+        await connection.execute(update(message).where(message.c.id == answer.id).values(lesson_items=script))
     anew = await harness.services.turn_versions.regenerate_answer(CALLER, id, answer.id)
     assert not (await harness.services.whiteboards.whiteboard_at(ANNA, id)).open
     async with harness.services.database.write() as connection:

@@ -14,7 +14,7 @@ from moot.store.idempotency import (
     reserve_key_for_slow_request,
     store_idempotent_reply,
 )
-from moot.store.schema.server import idempotency
+from moot.store.schema.server import idempotency_key
 from moot.types.errors import Conflict
 from tests.support.accounts import ANNA, BERT, create_accounts
 
@@ -98,12 +98,12 @@ async def test_replies_expire_after_a_day(database: Database, handler: RequestHa
     await handler.handle_request("tea", key="old")
     await handler.handle_request("tea", key="young")
     async with database.write() as connection:
-        aged = update(idempotency).where(idempotency.c.key == "old")
-        await connection.execute(aged.values(created_at=idempotency.c.created_at - RETENTION_SECONDS - 1))
+        aged = update(idempotency_key).where(idempotency_key.c.key == "old")
+        await connection.execute(aged.values(created_at=idempotency_key.c.created_at - RETENTION_SECONDS - 1))
     assert await handler.handle_request("coffee", key="old") == SampleReply("done: coffee", 3)
     assert await handler.handle_request("tea", key="young") == SampleReply("done: tea", 2)
     async with database.read() as connection:
-        assert (await connection.execute(select(func.count()).select_from(idempotency))).scalar() == 2
+        assert (await connection.execute(select(func.count()).select_from(idempotency_key))).scalar() == 2
 
 
 def test_hash_request_distinguishes_requests() -> None:
@@ -132,6 +132,6 @@ async def test_key_reserved_by_dead_server_can_be_reused(database: Database) -> 
     assert await reserve_key_for_slow_request(database, ANNA, "slow", "tea", SampleReply) is None
     async with database.write() as connection:
         await connection.execute(
-            update(idempotency).values(created_at=idempotency.c.created_at - MAX_REQUEST_SECONDS - 1)
+            update(idempotency_key).values(created_at=idempotency_key.c.created_at - MAX_REQUEST_SECONDS - 1)
         )
     assert await reserve_key_for_slow_request(database, ANNA, "slow", "tea", SampleReply) is None

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, insert, inspect, select, text, update
 from moot.store.database import Database
 from moot.store.migrate import HEAD_REVISION, migrate
 from moot.store.schema import metadata
-from moot.store.schema.runs import finding, run, run_event
+from moot.store.schema.runs import analysis_result, run, run_event
 from moot.types.errors import BadSettings, DatabaseUnavailable
 from tests.store.schema_comparison import schema_differences
 from tests.support.accounts import ANNA, create_accounts, create_discussion
@@ -34,6 +34,18 @@ async def main():
 Operations.execute = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 asyncio.run(main())
 """
+
+RUN_OF_FIFTH_REVISION = (  # the least that a run needs
+    "INSERT INTO tenant (id, name, created_at) VALUES ('tenant_1', 'Anna', 0)",
+    (
+        "INSERT INTO discussion (id, tenant, title, status, mode, participants, rounds, created_at, updated_at)"
+        " VALUES ('dis_1', 'tenant_1', 'Old', 'active', 'single', '[]', 2, 0, 0)"
+    ),
+    (
+        "INSERT INTO run (id, tenant, discussion, mode, plan, status, created_at)"
+        """ VALUES ('run_1', 'tenant_1', 'dis_1', 'single', '{"mode":"single","participants":[]}', 'completed', 0)"""
+    ),
+)
 
 
 def table_names(connection: Connection) -> set[str]:
@@ -97,16 +109,19 @@ async def test_migration_indexes_notices_of_older_database(
             upgrade = command.upgrade
             older.setattr(command, "upgrade", lambda config, _: upgrade(config, "0005"))
             await migrate(database)
-        await create_accounts(database)
-        await register_workers(database, WORKER)
-        id = (await create_run(database, await create_discussion(database))).id
-        told = ('{"type":"run_started"}', '{"type":"notice","message":"Slow."}', '{"type":"text_delta"}')
+        told = (
+            '{"type":"run_started"}',
+            '{"type":"notice","kind":"waiting","message":"Slow."}',
+            '{"type":"text_delta"}',
+        )
         async with database.write() as connection:
-            rows = [{"run": id, "seq": seq, "body": body} for seq, body in enumerate(told)]
+            for statement in RUN_OF_FIFTH_REVISION:
+                await connection.execute(text(statement))
+            rows = [{"run": "run_1", "seq": seq, "body": body} for seq, body in enumerate(told)]
             await connection.execute(insert(run_event), rows)
         await migrate(database)
         async with database.read() as connection:
-            assert (await connection.execute(select(finding))).all() == [(id, "notice/1", told[1])]
+            assert (await connection.execute(select(analysis_result))).all() == [("run_1", "notice/1", told[1])]
 
 
 @pytest.mark.parametrize("kind", DATABASE_KINDS)

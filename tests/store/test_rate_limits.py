@@ -8,14 +8,14 @@ from moot.store import rate_limits
 from moot.store.database import Database
 from moot.store.migrate import migrate
 from moot.store.rate_limits import MemoryRateLimiter, RateLimiter
-from moot.store.schema.server import rate
+from moot.store.schema.server import rate_limit
 from tests.support.databases import DATABASE_KINDS, DatabaseKind, database_url
 
 
 async def advance_time(database: Database, seconds: float) -> None:
     """Let the past be longer ago."""
     async with database.write() as connection:
-        await connection.execute(update(rate).values(free_at=rate.c.free_at - seconds))
+        await connection.execute(update(rate_limit).values(free_at=rate_limit.c.free_at - seconds))
 
 
 async def test_rate_limiter_allows_burst_and_then_a_steady_rate(database: Database) -> None:
@@ -58,7 +58,7 @@ async def test_idle_names_are_purged(database: Database, monkeypatch: pytest.Mon
     await counted.try_acquire("ada", 600)
     await counted.try_acquire("ada", 600)
     async with database.read() as connection:
-        assert (await connection.execute(select(func.count()).select_from(rate))).scalar() == 1
+        assert (await connection.execute(select(func.count()).select_from(rate_limit))).scalar() == 1
 
 
 async def test_burst_parameter_limits_simultaneous_requests(database: Database) -> None:

@@ -25,20 +25,20 @@ async def test_migrated_schema_matches_metadata(database: Database) -> None:
 
 def test_every_user_owned_table_has_a_tenant() -> None:
     accounts, runs, insights, channels = (
-        {"session", "token", "reup"},
-        {"run_event", "lane", "finding"},
+        {"session", "token", "budget_reset"},
+        {"run_event", "lane", "analysis_result"},
         {"insight_vector"},
         {"channel_message", "channel_run", "channel_post", "channel_memory"},
     )
     through = accounts | runs | insights | channels  # by these
-    nobodys = {"tenant", "rate", "token_rate", "worker", "installation"}
+    nobodys = {"tenant", "rate_limit", "token_rate", "worker", "installation"}
     owned = {table.name for table in metadata.tables.values() if "tenant" in table.c}
     assert owned | through | nobodys == set(metadata.tables)
     assert not owned & (through | nobodys)
 
 
 # What is told of a message's versions, found in other rows.
-VERSION_FIELDS = {"version", "versions", "version_id", "revised", "edited"}
+VERSION_FIELDS = {"version", "versions", "version_id", "revised_seq", "edited"}
 
 
 def test_struct_fields_match_column_names() -> None:

@@ -12,7 +12,7 @@ from moot.streaming.lesson_turn import LessonTurnParser
 from moot.streaming.turn_stream import Limits, StreamResult, consume_stream
 from moot.types.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
 from moot.types.events import (
-    ActionDropped,
+    ActionRejected,
     ActionTaken,
     Event,
     TextDelta,
@@ -300,7 +300,7 @@ async def test_lesson_turn_emits_speech_and_actions_with_turn_key() -> None:
     )
     taken, spoken, dropped = events
     assert isinstance(taken, ActionTaken)
-    assert isinstance(dropped, ActionDropped)
+    assert isinstance(dropped, ActionRejected)
     assert spoken == TextDelta(participant="alpha", stage="debate", round=2, text="Look.")
     assert {event.turn_key for event in (taken, dropped)} == {TurnKey("alpha", "debate", 2)}
     assert dropped.name == "laser"

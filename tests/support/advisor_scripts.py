@@ -14,7 +14,7 @@ def advisor_script(name: str, **more: object) -> Script:
     to_others = {CROSS_TALK_PROMPT: f"{name} to the others.", SYNTHESIS_PROMPT: f"{name} for all."}
     numbered = reversed(list(enumerate(MESSAGES, start=1)))  # the newest of those that went unanswered counts
     answers = {message: f"{name}, answer {number}." for number, message in numbered}
-    return Script(answer="Well.", when={**to_others, **answers}, **more)  # type: ignore[arg-type]
+    return Script(answer="Well.", answer_if_contains={**to_others, **answers}, **more)  # type: ignore[arg-type]
 
 
 ADVISOR_SCRIPTS = {

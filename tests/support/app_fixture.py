@@ -21,7 +21,7 @@ from moot.types.primitives import new_id
 from tests.support.app_pool import pooled_app_factory
 from tests.support.stores import ENCRYPTION_SECRET
 
-UNLIMITED_SETTINGS = Settings(rates=RateSettings(messages_a_minute=1_000_000, debates_a_minute=1_000_000))
+UNLIMITED_SETTINGS = Settings(rates=RateSettings(messages_per_minute=1_000_000, debates_per_minute=1_000_000))
 NEW_DISCUSSION_BODY = {"message": "What is a moot?", "participants": ["scripted/echo", "scripted/steady"]}
 
 

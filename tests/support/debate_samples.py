@@ -13,14 +13,14 @@ from moot.types.debate import (
     TableSummary,
 )
 from moot.types.events import (
-    BallotCast,
+    ClaimsExtracted,
     Event,
-    LedgerMade,
     RankingMade,
     RunEnded,
     StageStarted,
     SummaryMade,
     TurnEnded,
+    VoteCast,
 )
 from tests.support.run_events import HOSTILE_TEXT, run_started, text_delta, turn_ended, turn_started
 
@@ -54,12 +54,12 @@ SUMMARY = DebateSummary(
     ),
 )
 RANKING = Ranking(
-    places=(
+    answers=(
         RankedAnswer(participant="gamma", points=2.0, votes=2),
         RankedAnswer(participant="alpha", points=0.5, votes=1),
         RankedAnswer(participant="beta", points=1.0, votes=2),
     ),
-    ballots={},
+    votes={},
 )
 DEBATE_CLAIMS = DebateClaims(
     claims=(
@@ -77,7 +77,7 @@ DEBATE_CLAIMS = DebateClaims(
             minority=True,
         ),
     ),
-    flips=(
+    position_changes=(
         PositionChange(
             participant="gamma",
             before="Wait.",
@@ -90,18 +90,22 @@ DEBATE_CLAIMS = DebateClaims(
             participant="beta", before="Keep", after="Wait", because_of=None, quote="Wait!", message="msg_1"
         ),
     ),
-    unproven=2,
+    dropped_quotes=2,
 )
 RUN_STARTED = run_started("a/one", "b/two", "c/three")
 ANALYSIS_EVENTS: tuple[Event, ...] = (
-    SummaryMade(basis="s", summary=SUMMARY, model="a/one", usage=Usage(100, 50), cost=0.25),
-    LedgerMade(basis="l", ledger=DEBATE_CLAIMS, model="a/one", usage=Usage(100, 60), cost=0.5),
-    BallotCast(basis="b1", participant="alpha", order=(("gamma",),), model="a/one", usage=Usage(30, 5), cost=0.1),
-    BallotCast(basis="b2", participant="beta", order=(("gamma",),), model="b/two", usage=Usage(30, 5), cost=0.1),
-    RankingMade(basis="r", ranking=RANKING),
+    SummaryMade(cache_key="s", summary=SUMMARY, model="a/one", usage=Usage(100, 50), cost_usd=0.25),
+    ClaimsExtracted(cache_key="l", claims=DEBATE_CLAIMS, model="a/one", usage=Usage(100, 60), cost_usd=0.5),
+    VoteCast(
+        cache_key="b1", participant="alpha", ranking=(("gamma",),), model="a/one", usage=Usage(30, 5), cost_usd=0.1
+    ),
+    VoteCast(
+        cache_key="b2", participant="beta", ranking=(("gamma",),), model="b/two", usage=Usage(30, 5), cost_usd=0.1
+    ),
+    RankingMade(cache_key="r", ranking=RANKING),
 )
 HOSTILE_SUMMARY = SummaryMade(
-    basis="h",
+    cache_key="h",
     summary=DebateSummary(
         original_prompt="",
         overview=HOSTILE_TEXT,

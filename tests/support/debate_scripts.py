@@ -21,7 +21,7 @@ SYNTHESIS_ANSWER = "Split it, beginning with the part that blocks most, and meas
 
 
 def summary_row(first: str, last: str, *, changed: bool) -> dict[str, object]:
-    return {"initialSummary": first, "refinedSummary": last, "changedPosition": changed, "keyPoints": [last]}
+    return {"initial_summary": first, "refined_summary": last, "changed_position": changed, "key_points": [last]}
 
 
 SUMMARY = {
@@ -49,15 +49,15 @@ CLAIMS = {
             "opponents": [{"who": "p1", "quote": "the cost was measured twice"}],
         },
     ],
-    "flips": [
+    "position_changes": [
         {
             "who": "p3",
             "before": "Wait.",
             "after": "Split.",
-            "becauseOf": "p1",
+            "because_of": "p1",
             "quote": "I change my position.",
         },
-        {"who": "p2", "before": "x", "after": "y", "becauseOf": None, "quote": "I have changed my mind"},
+        {"who": "p2", "before": "x", "after": "y", "because_of": None, "quote": "I have changed my mind"},
     ],
 }
 TASK_ANSWERS = {
@@ -70,14 +70,14 @@ TASK_ANSWERS = {
 
 def debater_script(first: str, second: str, **more: object) -> Script:
     when = {SECOND_ANSWER_PROMPT: second, SYNTHESIS_PROMPT: SYNTHESIS_ANSWER, **TASK_ANSWERS}
-    return Script(answer=first, when=when, **more)  # type: ignore[arg-type]
+    return Script(answer=first, answer_if_contains=when, **more)  # type: ignore[arg-type]
 
 
 DEBATER_SCRIPTS = {
     "yes": debater_script(YES, STILL_YES),
     "no": debater_script(NO, STILL_NO),
-    "ponder": debater_script("Yes.", STILL_YES, chunk=2, pace=0.2),
+    "ponder": debater_script("Yes.", STILL_YES, chunk_chars=2, chunk_interval_seconds=0.2),
     "perhaps": debater_script(PERHAPS, CHANGED_TO_YES),
-    "late": debater_script(PERHAPS, CHANGED_TO_YES, fault="unauthorized", fault_times=1),
-    "slip": debater_script(PERHAPS, CHANGED_TO_YES, fault="unauthorized", fault_times=1),
+    "late": debater_script(PERHAPS, CHANGED_TO_YES, fault="unauthorized", faulty_calls=1),
+    "slip": debater_script(PERHAPS, CHANGED_TO_YES, fault="unauthorized", faulty_calls=1),
 }

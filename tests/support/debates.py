@@ -56,7 +56,7 @@ def make_instructions(lease: RunLease, participant: str, stage: str, thread: str
         role="user",
         content=f"For {participant}",
         stage=stage,
-        audience=(participant,),
+        visible_to=(participant,),
         thread=thread,
         hidden=True,
         created_at=1.0,

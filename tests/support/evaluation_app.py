@@ -33,7 +33,7 @@ class QueuedAnswersProvider(ScriptedProvider):
     """Models that say what is laid out for them, one answer a call, the last one for ever."""
 
     def __init__(self) -> None:
-        self.scripts = Scripts({**BUILT_IN_SCRIPTS, "judge": Script(), "alpha": Script(), "clerk": Script()})
+        self.scripts = Scripts({**BUILT_IN_SCRIPTS, "judge": Script(), "alpha": Script(), "task-model": Script()})
         super().__init__(self.scripts)
         self.queued_answers: defaultdict[str, list[str]] = defaultdict(list)
         self.requests: list[ModelRequest] = []
@@ -43,7 +43,7 @@ class QueuedAnswersProvider(ScriptedProvider):
         self.queued_answers[model] = [
             one if isinstance(one, str) else msgspec.json.encode(one).decode() for one in answers
         ]
-        self.scripts.by_name[model] = Script(chunk=1000, **script)
+        self.scripts.by_name[model] = Script(chunk_chars=1000, **script)
 
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         self.requests.append(request)
@@ -109,7 +109,7 @@ class EvaluationApp:
             stage="answer",
             model=model,
             view="everything",
-            upto=started.message.number,
+            visible_until=started.message.seq,
             created_at=time.time(),
         )
         await house.events.write_entries(
@@ -122,11 +122,11 @@ class EvaluationApp:
         message = await self.record_answer(**answer_options)
         self.models.queue_answers("judge", judge_reply(*passed))
         body = {"assertions": ASSERTIONS, "judge": "scripted/judge"}
-        return (await self.api.call_ok("POST", f"/messages/{message.id}/assertions", body))["trial"]
+        return (await self.api.call_ok("POST", f"/messages/{message.id}/evaluations", body))["evaluation"]
 
     async def improve_evaluation(self, evaluation_id: str) -> list[Any]:
         """Improve a trial to its end, and return what was told of it."""
-        return await self.stream_events(f"/trials/{evaluation_id}/improve")
+        return await self.stream_events(f"/evaluations/{evaluation_id}/improve")
 
     async def stream_events(self, path: str, body: object = None) -> list[Any]:
         reply = await self.api.call("POST", path, body)

@@ -37,7 +37,12 @@ class CountingProvider(ScriptedProvider):
 
     def __init__(self) -> None:
         self.scripts = Scripts(
-            {**BUILT_IN_SCRIPTS, "other": Script(), "dear": Script(price=1000), "broken": FAILING_SCRIPT}
+            {
+                **BUILT_IN_SCRIPTS,
+                "other": Script(),
+                "dear": Script(usd_per_million_tokens=1000),
+                "broken": FAILING_SCRIPT,
+            }
         )
         super().__init__(self.scripts)
         self.requests: list[ModelRequest] = []
@@ -45,7 +50,7 @@ class CountingProvider(ScriptedProvider):
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         self.requests.append(request)
         if request.model != "broken":
-            self.scripts.by_name[request.model] = Script(answer=f"#{len(self.requests)}", chunk=100)
+            self.scripts.by_name[request.model] = Script(answer=f"#{len(self.requests)}", chunk_chars=100)
         async for chunks in super().stream_chunks(request, key):
             yield chunks
 

@@ -15,7 +15,7 @@ def make_insight(title: str, detail: str = "So it is.", suggestion: str | None =
         category="rooms",
         suggestion=suggestion,
         severity=None,
-        paired=None,
+        answers_insight=None,
         messages=("msg_1",),
         created_at=1.0,
     )

@@ -38,8 +38,8 @@ AGENT_SCRIPTS = {
     "listener": Script(answer=lesson_answer("I see.")),
     "lecturer": Script(
         answer=lesson_answer(draw_text_action("One", "one"), LONG_SPEECH),
-        when={DIRECTOR_PROMPT: "No."},
-        pace=0.02,
+        answer_if_contains={DIRECTOR_PROMPT: "No."},
+        chunk_interval_seconds=0.02,
     ),
     "prose": Script(answer="I would rather speak without any array."),
     "garbage": Script(answer='[{"type": "te{{]] "content": }} 17 ['),
@@ -49,9 +49,11 @@ AGENT_SCRIPTS = {
     "clumsy": Script(answer=lesson_answer(("wb_draw_text", {"x": "far away"}), ("wb_delete", {}), "That went wrong.")),
     "idler": Script(answer=lesson_answer(("wb_dance", {}))),
     "fenced": Script(answer=f"Sure, here it is:\n```json\n{DRAWING_ANSWER}\n```\nI hope this helps!"),
-    "vain": Script(answer=lesson_answer("Me."), when={DIRECTOR_PROMPT: director_choice("alpha")}),
-    "lost": Script(answer=lesson_answer("Where?"), when={DIRECTOR_PROMPT: director_choice("nobody")}),
-    "rambling": Script(answer=lesson_answer("Well."), when={DIRECTOR_PROMPT: "I think that Beta should speak."}),
-    "polite": Script(answer=lesson_answer("After you."), when={DIRECTOR_PROMPT: director_choice("USER")}),
-    "done": Script(answer=lesson_answer("That is all."), when={DIRECTOR_PROMPT: director_choice("END")}),
+    "vain": Script(answer=lesson_answer("Me."), answer_if_contains={DIRECTOR_PROMPT: director_choice("alpha")}),
+    "lost": Script(answer=lesson_answer("Where?"), answer_if_contains={DIRECTOR_PROMPT: director_choice("nobody")}),
+    "rambling": Script(
+        answer=lesson_answer("Well."), answer_if_contains={DIRECTOR_PROMPT: "I think that Beta should speak."}
+    ),
+    "polite": Script(answer=lesson_answer("After you."), answer_if_contains={DIRECTOR_PROMPT: director_choice("USER")}),
+    "done": Script(answer=lesson_answer("That is all."), answer_if_contains={DIRECTOR_PROMPT: director_choice("END")}),
 }

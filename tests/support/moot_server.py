@@ -19,7 +19,7 @@ from tests.support.moot_process import MootCli
 SERVER_TIMEOUT_SECONDS = 120.0
 POLL_SECONDS = 0.02
 RATES = ("messages", "debates", "model_calls")
-UNLIMITED_RATES = "\n[rates]\n" + "".join(f"{name}_a_minute = 1_000_000\n" for name in RATES)  # tests do not wait
+UNLIMITED_RATES = "\n[rates]\n" + "".join(f"{name}_per_minute = 1_000_000\n" for name in RATES)  # tests do not wait
 LISTENING_LINE = re.compile(r"moot: listening on (http://\S+);")
 
 

@@ -81,9 +81,9 @@ def turn_ended(
         message=Answer(text, details=details),
         model=model,
         usage=usage or Usage(10, 20),
-        cost=cost,
-        finish=finish,
+        cost_usd=cost,
+        finish_reason=finish,
         fault=error,
-        first_token=first_token,
-        latency=2.0,
+        first_token_seconds=first_token,
+        latency_seconds=2.0,
     )

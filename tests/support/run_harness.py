@@ -25,7 +25,7 @@ from tests.support.stores import make_stores
 from tests.support.table_harness import MODEL_CALLER, RecordingProvider
 from tests.support.waiting import WAIT_TIMEOUT_SECONDS, wait_until
 
-ENDLESS_SCRIPT = Script(answer="On and on. ", fault="endless", pace=0.01)
+ENDLESS_SCRIPT = Script(answer="On and on. ", fault="endless", chunk_interval_seconds=0.01)
 
 
 class RunHarness:

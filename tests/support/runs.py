@@ -23,7 +23,7 @@ async def register_workers(database: Database, *ids: str) -> None:
     """Let workers have joined."""
     async with database.write() as connection:
         for id in ids:
-            await connection.execute(insert(worker).values(id=id, beats=0, created_at=0.0))
+            await connection.execute(insert(worker).values(id=id, heartbeats=0, created_at=0.0))
 
 
 async def create_run(

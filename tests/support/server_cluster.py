@@ -129,7 +129,7 @@ class ServerCluster:
             self.url,
             settings=self.model_server.settings,
             MOOT_SECRET=SECRET,
-            MOOT_LEASE=str(self._lease_seconds),
+            MOOT_WORKER_LEASE_SECONDS=str(self._lease_seconds),
         )
         self.servers.append(server)
         if start:

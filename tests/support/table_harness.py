@@ -27,7 +27,7 @@ from moot.types.requests import ModelRequest
 from moot.types.run_plan import RunPlan
 
 MODEL_CALLER = ModelCaller(Limits(idle=5, total=30), backoff_seconds=0.001, jitter=lambda: 0.5)
-QUESTION = Message(id="msg_1", discussion="dis_1", run="run_1", role="user", content="Why?", number=1)
+QUESTION = Message(id="msg_1", discussion="dis_1", run="run_1", role="user", content="Why?", seq=1)
 
 
 class RecordingProvider(ScriptedProvider):
@@ -80,12 +80,12 @@ class FakeTranscript:
         charges: Sequence[Charge] = (),
     ) -> int:
         if message is not None:
-            self.messages.append(replace(message, number=len(self.messages) + 1))
+            self.messages.append(replace(message, seq=len(self.messages) + 1))
         if isinstance(event, ANALYSIS_RESULTS):
             self.analysis_results.append(event)
         self.lanes |= {lane.participant: lane for lane in lanes}
         self.charges += charges
-        self.spent_usd += sum(charge.cost or 0.0 for charge in charges)
+        self.spent_usd += sum(charge.cost_usd or 0.0 for charge in charges)
         await self.append_events([event])
         return len(self.messages)
 

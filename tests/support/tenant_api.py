@@ -41,7 +41,7 @@ class TenantApi:
 
     def script_model(self, name: str, answer: object) -> str:
         """Let a scripted model answer with a value as JSON."""
-        self.scripts.by_name[name] = Script(answer=msgspec.json.encode(answer).decode(), chunk=1000)
+        self.scripts.by_name[name] = Script(answer=msgspec.json.encode(answer).decode(), chunk_chars=1000)
         return f"scripted/{name}"
 
 

@@ -28,14 +28,14 @@ OTHER_COMMANDS = {  # commands that are not the light server
 TOOL_CALLING_SCRIPTS = """\
 [reader]
 answer = "Let me look."
-then = "It says: {result}"
+answer_after_tool = "It says: {result}"
 [reader.tool]
 name = "notes__look_up"
 arguments = '{"word": "moot"}'
 
 [writer]
 answer = "I note it."
-then = "Done: {result}"
+answer_after_tool = "Done: {result}"
 [writer.tool]
 name = "notes__write_down"
 arguments = '{"text": "one"}'

@@ -61,7 +61,7 @@ class ToolsetHarness:
         tool_seconds: float = 60,
         approval_seconds: float = 60,
     ) -> None:
-        info = ToolInfo(name="look_up", description="Looks.", parameters=WORD_SCHEMA, effects=effects)
+        info = ToolInfo(name="look_up", description="Looks.", parameters=WORD_SCHEMA, has_effects=effects)
         self.toolbox = FakeToolbox(FakeTool(info, function))
         self.approvals = approvals or ScriptedApprovals()
         offer = ToolBinding(title="dict/look_up", info=info, toolbox=self.toolbox, trusted=trusted)

@@ -71,5 +71,5 @@ def make_turn_ended(text: str = "", status: TurnStatus = "completed") -> TurnEnd
         message=Answer(text),
         model="lab/one",
         usage=Usage(),
-        cost=0.0,
+        cost_usd=0.0,
     )

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from moot.services.run_reports import LaneReport, RunReport
 from moot.types.chunks import Usage
 from moot.types.discussions import Discussion, Message
-from moot.types.events import Agreed, Decided
+from moot.types.events import AgreementChecked, SpeakerSelected
 from moot.types.faults import make_fault
 from moot.types.files import StoredFile
 from moot.types.participants import make_participants
@@ -39,7 +39,7 @@ FILES = {NOTES_FILE.id: NOTES_FILE}
 
 
 def user_message(content: str = "Shall we split it?", **fields: Any) -> Message:
-    given = {"id": "msg_0", "number": 1, "run": "run_1", "created_at": NOON, **fields}
+    given = {"id": "msg_0", "seq": 1, "run": "run_1", "created_at": NOON, **fields}
     return Message(discussion="dis_1", role="user", content=content, **given)
 
 
@@ -53,8 +53,8 @@ def participant_message(position: int, content: str, stage: str = "initial", **f
         "role": "assistant",
         "model": who.model,
         "usage": Usage(1200, 34),
-        "cost": 0.0123,
-        "latency": 1.5,
+        "cost_usd": 0.0123,
+        "latency_seconds": 1.5,
         "created_at": NOON + 60,
     }
     return Message(discussion="dis_1", content=content, participant=who.id, stage=stage, **given | fields)
@@ -74,7 +74,7 @@ MESSAGES = (
         status="failed",
         fault=make_fault("auth", "Key rejected for b (HTTP 401)."),
         usage=None,
-        cost=None,
+        cost_usd=None,
     ),
     participant_message(2, "Wait a quar", status="partial", details="Figures: none."),
     participant_message(0, "I keep my position.", "debate"),
@@ -102,14 +102,14 @@ REPORT = RunReport(
     summary=SUMMARY,
     ranking=RANKING,
     claims=DEBATE_CLAIMS.claims,
-    flips=DEBATE_CLAIMS.flips,
-    unproven=DEBATE_CLAIMS.unproven,
-    agreed=None,
+    position_changes=DEBATE_CLAIMS.position_changes,
+    dropped_quotes=DEBATE_CLAIMS.dropped_quotes,
+    agreement=None,
     notices=(),
     decisions=(),
     usage=Usage(5000, 600),
-    cost=0.25,
-    unpriced=0,
+    cost_usd=0.25,
+    unpriced_calls=0,
 )
 LESSON_REPORT = replace(
     REPORT,
@@ -117,16 +117,16 @@ LESSON_REPORT = replace(
     summary=None,
     ranking=None,
     claims=(),
-    flips=(),
-    unproven=0,
-    agreed=Agreed(basis="a", agree=True, reason="All say yes."),
+    position_changes=(),
+    dropped_quotes=0,
+    agreement=AgreementChecked(cache_key="a", agree=True, reason="All say yes."),
     decisions=(
-        Decided(basis="1", turn=0, next="alpha", reason="It begins."),
-        Decided(basis="2", turn=1, next="USER", reason="A question was asked."),
-        Decided(basis="3", turn=2, next="END", reason="All is said."),
+        SpeakerSelected(cache_key="1", turn=0, next="alpha", reason="It begins."),
+        SpeakerSelected(cache_key="2", turn=1, next="USER", reason="A question was asked."),
+        SpeakerSelected(cache_key="3", turn=2, next="END", reason="All is said."),
     ),
     status="stopped",
-    unpriced=2,
+    unpriced_calls=2,
 )
 
 HOSTILE_TEXTS = (

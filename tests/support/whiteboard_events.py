@@ -30,8 +30,8 @@ def turn_ended(turn_key: TurnKey, *lines: str | Action, status: TurnStatus = "co
     return TurnEnded(
         **turn_fields(turn_key),  # type: ignore[arg-type]
         status=status,
-        message=Answer("".join(one for one in lines if isinstance(one, str)), script=encode_lesson_items(lines)),
+        message=Answer("".join(one for one in lines if isinstance(one, str)), lesson_items=encode_lesson_items(lines)),
         model="a/one",
         usage=Usage(),
-        cost=0.0,
+        cost_usd=0.0,
     )

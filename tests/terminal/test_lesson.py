@@ -7,7 +7,7 @@ from inline_snapshot import snapshot
 from moot.terminal.lesson import LessonReader
 from moot.types.actions import Action
 from moot.types.drawing import ClearWhiteboard, DrawText
-from moot.types.events import ActionDropped, ActionTaken, Decided, Event, RunStarted
+from moot.types.events import ActionRejected, ActionTaken, Event, RunStarted, SpeakerSelected
 from moot.types.participants import Participant
 from tests.support.run_events import (
     CONNECTION_BROKE,
@@ -29,7 +29,7 @@ LESSON_STARTED = RunStarted(
 
 
 def speaker_selected(next: str, reason: str = "So it is.") -> Event:
-    return Decided(basis="b", turn=0, next=next, reason=reason)
+    return SpeakerSelected(cache_key="b", turn=0, next=next, reason=reason)
 
 
 def action_taken(participant: str, action: Action) -> Event:
@@ -37,7 +37,7 @@ def action_taken(participant: str, action: Action) -> Event:
 
 
 def action_rejected(participant: str, name: str, reason: str) -> Event:
-    return ActionDropped(participant=participant, stage="answer", round=0, name=name, reason=reason)
+    return ActionRejected(participant=participant, stage="answer", round=0, name=name, reason=reason)
 
 
 def print_lesson(*events: Event) -> tuple[str, str]:

@@ -2,7 +2,7 @@ from inline_snapshot import snapshot
 
 from moot.terminal.usage import usage_lines
 from moot.types.chunks import Usage
-from moot.types.events import ANALYSIS_RESULTS, Agreed, Decided
+from moot.types.events import ANALYSIS_RESULTS, AgreementChecked, SpeakerSelected
 from moot.types.participants import make_participants
 from tests.support.debate_samples import ANALYSIS_EVENTS
 from tests.support.run_events import CONNECTION_BROKE, KEY_REJECTED, turn_ended
@@ -52,15 +52,15 @@ def test_usage_lines_mark_estimates_and_tiny_costs() -> None:
 
 
 def test_usage_lines_group_analyses_by_purpose_and_end_with_total() -> None:
-    gate = Agreed(basis="g", agree=False, reason="No.", model="a/one", usage=Usage(9, 1), cost=0.05)
+    gate = AgreementChecked(cache_key="g", agree=False, reason="No.", model="a/one", usage=Usage(9, 1), cost_usd=0.05)
     found = [gate, *(one for one in ANALYSIS_EVENTS if isinstance(one, ANALYSIS_RESULTS))]
     turns = [turn_ended("alpha", cost=0.1), turn_ended("beta", model="b/two", cost=0.2)]
     *_, gated, summary, ledger, ranking, everything = usage_lines(make_participants(("a/one", "b/two")), turns, found)
     assert [gated, summary, ledger, ranking, everything] == snapshot(
         [
-            "Gate · a/one: 9 in, 1 out, $0.05",
+            "Agreement check · a/one: 9 in, 1 out, $0.05",
             "Summary · a/one: 100 in, 50 out, $0.25",
-            "Ledger · a/one: 100 in, 60 out, $0.50",
+            "Claims · a/one: 100 in, 60 out, $0.50",
             "Ranking · a/one, b/two: 2 calls, 60 in, 10 out, $0.20",
             "In all: 7 calls, 289 in, 161 out, $1.30",
         ]
@@ -68,16 +68,23 @@ def test_usage_lines_group_analyses_by_purpose_and_end_with_total() -> None:
 
 
 def test_total_cost_is_unknown_when_one_price_is_unknown() -> None:
-    gate = Agreed(basis="g", agree=False, reason="No.", model="a/one", usage=Usage(9, 1), cost=None)
+    gate = AgreementChecked(cache_key="g", agree=False, reason="No.", model="a/one", usage=Usage(9, 1), cost_usd=None)
     assert usage_lines(make_participants(("a/one",)), [turn_ended("alpha", cost=0.1)], [gate])[-1].endswith(
         "cost unknown"
     )
 
 
 def test_usage_lines_count_director_only_when_model_was_called() -> None:
-    rules = Decided(basis="1", turn=0, next="alpha", reason="Chosen to begin.")
-    asked = Decided(
-        basis="2", turn=1, next="beta", reason="Now.", by="model", model="a/one", usage=Usage(9, 1), cost=0.05
+    rules = SpeakerSelected(cache_key="1", turn=0, next="alpha", reason="Chosen to begin.")
+    asked = SpeakerSelected(
+        cache_key="2",
+        turn=1,
+        next="beta",
+        reason="Now.",
+        decided_by="model",
+        model="a/one",
+        usage=Usage(9, 1),
+        cost_usd=0.05,
     )
     lines = usage_lines(make_participants(("a/one",)), [turn_ended("alpha", cost=0.1)], [rules, asked])
     assert lines[-2] == "Director · a/one: 9 in, 1 out, $0.05"

@@ -26,7 +26,7 @@ async def test_fake_provider_server_rejects_invalid_requests(provider_server: Pr
 
 
 async def test_fake_provider_server_serves_custom_scripts() -> None:
-    served = FakeProviderServer(Scripts({"mine": Script(answer="{question}!", pace=0.001)}))
+    served = FakeProviderServer(Scripts({"mine": Script(answer="{question}!", chunk_interval_seconds=0.001)}))
     async with serve_provider(served) as url, aiohttp.ClientSession() as session:
         asked = {"model": "mine", "messages": [{"role": "user", "content": "Hm"}]}
         async with session.post(f"{url}/v1/chat/completions", json=asked) as response:

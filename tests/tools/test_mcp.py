@@ -15,14 +15,14 @@ SHORT_TIMEOUT_SECONDS = 0.5
 
 async def test_only_read_only_tools_have_no_effects() -> None:
     box = stdio_toolbox()
-    effects = {info.name: info.effects for info in await box.list_tools()}
+    effects = {info.name: info.has_effects for info in await box.list_tools()}
     await box.aclose()
     assert (effects["look_up"], effects["write_down"]) == (False, True)
 
 
 async def test_stdio_server_of_official_library_lists_and_calls_tools() -> None:
     box = stdio_toolbox("official")
-    effects = {info.name: info.effects for info in await box.list_tools()}
+    effects = {info.name: info.has_effects for info in await box.list_tools()}
     found = await box.call_tool("look_up", {"word": "moot"})
     failed = await box.call_tool("fail", {})
     await box.aclose()

@@ -42,7 +42,7 @@ LOOK_UP = ToolInfo(
     name="look_up",
     description="Look a word up.",
     parameters=Raw(b'{"type":"object","properties":{"word":{"type":"string"}},"required":["word"]}'),
-    effects=False,
+    has_effects=False,
 )
 
 
@@ -56,7 +56,7 @@ async def case(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
                 here = await create_discussion(database)
                 search = InsightSearch(Insights(database), InsightVectors(database))
                 own = BuiltinTools(ANNA, here.id, Discussions(database), search, Whiteboards(make_stores(database)))
-                found = ToolboxCase(own, "search_knowledge", {"words": "moot"}, "Nothing was found.")
+                found = ToolboxCase(own, "search_knowledge", {"query": "moot"}, "Nothing was found.")
             case "command":
                 found.toolbox = stdio_toolbox()
             case "address":
@@ -72,7 +72,7 @@ async def test_toolbox_lists_tools_with_description_and_schema(
     assert all(info.description for info in tools.values())
     assert find_argument_problem(bytes(tools[case.name].parameters), case.arguments) is None
     assert find_argument_problem(bytes(tools[case.name].parameters), {})
-    assert not tools[case.name].effects
+    assert not tools[case.name].has_effects
 
 
 async def test_toolbox_call_returns_text(case: ToolboxCase) -> None:

@@ -2,7 +2,7 @@ from inline_snapshot import snapshot
 
 from moot.transcript.debate_report import Item, Report, Span, build_report, plain_text, text_lines
 from moot.types.debate import DebateClaims, RankedAnswer, Ranking
-from moot.types.events import Agreed, Decided
+from moot.types.events import AgreementChecked, SpeakerSelected
 from tests.support.debate_samples import DEBATE_CLAIMS, RANKING, SUMMARY
 
 NAMES = {"alpha": "Alpha", "beta": "Beta", "gamma": "Gamma", "delta": "Delta"}
@@ -51,31 +51,33 @@ Cost: $0.95
 
 def test_missing_results_are_omitted() -> None:
     empty = build_report(
-        NAMES, "Cost: $0", ranking=Ranking(places=(), ballots={}), claims=DebateClaims(claims=(), flips=())
+        NAMES, "Cost: $0", ranking=Ranking(answers=(), votes={}), claims=DebateClaims(claims=(), position_changes=())
     )
     assert written(empty) == ["Cost: $0", ""]
 
 
 def test_report_has_title_when_debate_has_results() -> None:
     assert REPORT.title == "Minutes"
-    assert build_report(NAMES, "", agreed=Agreed(basis="a", agree=True, reason="All say yes.")).title == ""
+    assert (
+        build_report(NAMES, "", agreed=AgreementChecked(cache_key="a", agree=True, reason="All say yes.")).title == ""
+    )
 
 
 def test_equal_scores_share_a_rank() -> None:
     last = RankedAnswer(participant="delta", points=0.0, votes=2)
-    more = Ranking(places=(*RANKING.places, last), ballots={})
+    more = Ranking(answers=(*RANKING.answers, last), votes={})
     labels = [line.partition(",")[0] for line in written(build_report(NAMES, "", ranking=more))]
     assert labels[:4] == ["Rank 1: Gamma", "Rank 2: Alpha", "Rank 2: Beta", "Rank 4: Delta"]
 
 
 def test_one_dropped_quote_is_singular() -> None:
-    claims = DebateClaims(claims=(), flips=(), unproven=1)
+    claims = DebateClaims(claims=(), position_changes=(), dropped_quotes=1)
     assert "Left out: 1 quote that is in no answer" in written(build_report(NAMES, "", claims=claims))
 
 
 def test_decisions_name_the_next_speaker() -> None:
     decisions = [
-        Decided(basis=str(turn), turn=turn, next=following, reason="So.")
+        SpeakerSelected(cache_key=str(turn), turn=turn, next=following, reason="So.")
         for turn, following in enumerate(("alpha", "USER", "END"))
     ]
     assert written(build_report(NAMES, "", decisions=decisions))[:3] == [

@@ -209,7 +209,7 @@ class RevisedDebate:
     async def regenerate(self, position: int) -> str:
         """Let an answer be given anew, and return the run in which it was."""
         answer = (await self.list_messages())[position]
-        path = f"/api/discussions/{self.discussion_id}/turns/{answer.id}/again"
+        path = f"/api/discussions/{self.discussion_id}/turns/{answer.id}/regenerate"
         run: str = (await self.app.call_ok("POST", path))["run"]["id"]
         held = await self._acquire_lease(run)
         pen = RunWriter(self.app.services.database, held)
@@ -232,7 +232,7 @@ async def revised_debate(app: LocalApp, monkeypatch: pytest.MonkeyPatch) -> Revi
     held = await app.services.runs.acquire_lease(run, app.worker.id)
     assert held is not None
     pen = RunWriter(app.services.database, held)
-    alpha = make_turn(held, "alpha", view="blind", upto=opened["message"]["number"])
+    alpha = make_turn(held, "alpha", view="blind", visible_until=opened["message"]["seq"])
     await pen.write_records([alpha, make_turn(held, "beta", status="failed")])
     await pen.end_run()
     for number in range(1, export.MESSAGES_PER_PAGE // 2 + 2):
@@ -316,7 +316,7 @@ async def test_whiteboard_is_read_only_for_directed_mode(app: LocalApp, mode: st
     transcripts._boards = RecordingWhiteboards(app.worker.stores)
     told = [piece async for piece in transcripts.export_chunks(caller.tenant, discussion, JsonFormat())]
     assert looked == [discussion.id] * looks
-    assert msgspec.json.decode(b"".join(told), type=TranscriptDocument).board == Board()
+    assert msgspec.json.decode(b"".join(told), type=TranscriptDocument).whiteboard == Board()
 
 
 async def test_run_without_answers_is_exported(app: LocalApp) -> None:

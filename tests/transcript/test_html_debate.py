@@ -53,12 +53,14 @@ def test_missing_answers_are_listed_with_error() -> None:
 
 
 def test_run_without_results_has_only_usage() -> None:
-    shown = parse_report_html(replace(LESSON_REPORT, decisions=(), agreed=None, status="completed", unpriced=0))
+    shown = parse_report_html(
+        replace(LESSON_REPORT, decisions=(), agreement=None, status="completed", unpriced_calls=0)
+    )
     assert [node.name for node in shown.nodes] == ["section", "p"]
     assert shown.texts("p") == ["In all: 5,000 tokens in, 600 out, $0.25"]
 
 
 def test_disagreement_of_first_answers_is_stated() -> None:
-    assert LESSON_REPORT.agreed is not None
-    shown = parse_report_html(replace(LESSON_REPORT, agreed=replace(LESSON_REPORT.agreed, agree=False)))
+    assert LESSON_REPORT.agreement is not None
+    shown = parse_report_html(replace(LESSON_REPORT, agreement=replace(LESSON_REPORT.agreement, agree=False)))
     assert "The first answers do not agree. All say yes." in shown.texts("p")

@@ -125,11 +125,11 @@ def test_quote_links_to_its_message() -> None:
 
 
 def test_recipients_and_whiteboard_actions_are_shown() -> None:
-    acted = participant_message(0, "Look.", "turn", script='[{"type":"action","name":"wb_open","params":{}}]')
+    acted = participant_message(0, "Look.", "turn", lesson_items='[{"type":"action","name":"wb_open","params":{}}]')
     page = HtmlFormat()
     text = (
         page.render_start(DISCUSSION)
-        + page.render_turns(single_version_turns([user_message(audience=("beta",)), acted]), {})
+        + page.render_turns(single_version_turns([user_message(visible_to=("beta",)), acted]), {})
         + page.render_end(EMPTY_BOARD)
     )
     read = parse_safe_html(text)

@@ -30,7 +30,7 @@ def test_json_format_decodes_as_transcript() -> None:
         versions=(),
         runs=(REPORT, REPORT),
         files=(NOTES_FILE,),
-        board=board,
+        whiteboard=board,
     )
 
 

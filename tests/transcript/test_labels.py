@@ -30,17 +30,17 @@ def test_stage_label_is_none_for_single_answers() -> None:
 
 
 def test_recipients_label_is_only_for_user_messages() -> None:
-    assert recipients_label(user_message(audience=("alpha", "omega")), NAMES) == "only for Alpha, omega"
+    assert recipients_label(user_message(visible_to=("alpha", "omega")), NAMES) == "only for Alpha, omega"
     assert recipients_label(user_message(), NAMES) is None
-    assert recipients_label(participant_message(0, "So.", audience=("alpha",)), NAMES) is None
+    assert recipients_label(participant_message(0, "So.", visible_to=("alpha",)), NAMES) is None
 
 
 def test_usage_labels_omit_unknown_values() -> None:
     assert usage_labels(MESSAGES[1]) == ["1,200 tokens in, 34 out", "$0.0123", "1.5 s"]
-    assert usage_labels(participant_message(0, "", usage=Usage(), cost=None, latency=None)) == []
-    assert usage_labels(participant_message(0, "", usage=Usage(3, 4, estimated=True), cost=0.0, latency=None)) == [
-        "about 3 tokens in, 4 out"
-    ]
+    assert usage_labels(participant_message(0, "", usage=Usage(), cost_usd=None, latency_seconds=None)) == []
+    assert usage_labels(
+        participant_message(0, "", usage=Usage(3, 4, estimated=True), cost_usd=0.0, latency_seconds=None)
+    ) == ["about 3 tokens in, 4 out"]
 
 
 def test_report_of_run_ends_with_status_usage_and_cost() -> None:

@@ -147,9 +147,9 @@ Left out: 2 quotes that are in no answer
 
 def test_markdown_format_of_lesson() -> None:
     form = MarkdownFormat()
-    turn = participant_message(0, "Look.", "turn", script='[{"type":"action","name":"wb_open","params":{}}]')
+    turn = participant_message(0, "Look.", "turn", lesson_items='[{"type":"action","name":"wb_open","params":{}}]')
     told = form.render_start(DISCUSSION) + form.render_turns(
-        single_version_turns([user_message(audience=("beta",)), turn]), {}
+        single_version_turns([user_message(visible_to=("beta",)), turn]), {}
     )
     assert told + form.render_report(LESSON_REPORT) + form.render_end(replay_actions(DRAWN)) == snapshot("""\
 # Shall we split it?

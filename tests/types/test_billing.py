@@ -75,7 +75,7 @@ def test_spending_converts_to_usage() -> None:
         cached=4,
         cache_written=5,
         estimated=True,
-        cost=0.0,
-        unpriced=1,
+        cost_usd=0.0,
+        unpriced_calls=1,
     )
     assert spent.usage == Usage(1, 2, 3, 4, 5, estimated=True)

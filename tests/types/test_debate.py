@@ -19,14 +19,14 @@ def test_debate_summary_json_has_documented_field_names() -> None:
         per_model=(row,),
     )
     told = msgspec.json.decode(msgspec.json.encode(summary))
-    assert list(told) == ["originalPrompt", "overview", "crossModel", "perModel"]
-    assert list(told["crossModel"]) == ["agreements", "disagreements", "convergenceSummary"]
-    assert list(told["perModel"][0]) == [
+    assert list(told) == ["original_prompt", "overview", "cross_model", "per_model"]
+    assert list(told["cross_model"]) == ["agreements", "disagreements", "convergence_summary"]
+    assert list(told["per_model"][0]) == [
         "participant",
-        "initialSummary",
-        "refinedSummary",
-        "changedPosition",
-        "keyPoints",
+        "initial_summary",
+        "refined_summary",
+        "changed_position",
+        "key_points",
     ]
 
 

@@ -21,5 +21,5 @@ def test_delivery_progress_starts_empty() -> None:
 
 
 def test_memory_summary_survives_json_round_trip() -> None:
-    summary = MemorySummary(words="Tea for six.", discussions=("dis_1", "dis_2"), upto=1.0, created_at=2.0)
+    summary = MemorySummary(text="Tea for six.", discussions=("dis_1", "dis_2"), covers_until=1.0, created_at=2.0)
     assert msgspec.json.decode(msgspec.json.encode(summary), type=MemorySummary) == summary

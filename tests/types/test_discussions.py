@@ -31,7 +31,7 @@ MESSAGE = Message(
     discussion="dis_1",
     role="assistant",
     content="Rou",
-    number=7,
+    seq=7,
     run="run_1",
     participant="beta",
     name="Beta",
@@ -41,11 +41,11 @@ MESSAGE = Message(
     provider="b",
     model="b/two",
     usage=Usage(1, 2),
-    cost=0.1,
+    cost_usd=0.1,
     fault=make_fault("network", "The connection broke."),
-    audience=("beta",),
+    visible_to=("beta",),
     view="everything",
-    upto=6,
+    visible_until=6,
     created_at=3.0,
 )
 RUN = Run(id="run_1", discussion="dis_1", message=None, mode="continue", status="waiting", created_at=1.0)
@@ -57,7 +57,7 @@ def test_discussion_message_and_run_survive_json_round_trip(value: msgspec.Struc
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("role", "narrator"), ("status", "lost"), ("audience", "beta"), ("number", "7")]
+    ("field", "value"), [("role", "narrator"), ("status", "lost"), ("visible_to", "beta"), ("seq", "7")]
 )
 def test_message_with_invalid_field_is_rejected(field: str, value: str) -> None:
     data = msgspec.to_builtins(MESSAGE) | {field: value}
@@ -67,7 +67,7 @@ def test_message_with_invalid_field_is_rejected(field: str, value: str) -> None:
 
 def test_message_is_completed_and_visible_to_all_by_default() -> None:
     message = Message(id="msg_1", discussion="dis_1", role="user", content="Why?")
-    assert (message.status, message.audience, message.hidden) == ("completed", None, False)
+    assert (message.status, message.visible_to, message.hidden) == ("completed", None, False)
 
 
 def test_live_statuses_exclude_final_run_statuses() -> None:

@@ -22,9 +22,9 @@ def make_evaluation(*passed: bool) -> Evaluation:
         assertions=tuple("x" for _ in passed),
         verdicts=make_verdicts(*passed),
         rounds=(),
-        acceptance=None,
+        applied_improvement=None,
         created_at=0.0,
-        accepted_at=None,
+        applied_at=None,
     )
 
 
@@ -34,7 +34,7 @@ def make_verdicts(*passed: bool) -> tuple[Verdict, ...]:
 
 def make_round(*passed: bool) -> ImprovementRound:
     return ImprovementRound(
-        description="d", change="c", answer="a", verdicts=make_verdicts(*passed), cost=0.0, created_at=0.0
+        description="d", change="c", answer="a", verdicts=make_verdicts(*passed), cost_usd=0.0, created_at=0.0
     )
 
 
@@ -54,7 +54,7 @@ def test_add_round_marks_round_better_only_when_it_passes_more_than_all_before(
     most = sum(first)
     for one in more:
         now = add_round(now, make_round(*one))
-        assert now.rounds[-1].better == (sum(one) > most)
+        assert now.rounds[-1].is_better == (sum(one) > most)
         most = max(most, sum(one))
         assert count_passes(best_verdicts(now)) == most
     found = best_round(now.rounds)

@@ -23,24 +23,23 @@ from moot.types.drawing import OpenWhiteboard
 from moot.types.events import (
     ANALYSIS_RESULTS,
     STATUS_BY_STOP_REASON,
-    ActionDropped,
+    ActionRejected,
     ActionTaken,
-    Agreed,
+    AgreementChecked,
     AnalysisResult,
     Answer,
-    ApprovalGiven,
-    ApprovalWanted,
-    BallotCast,
-    Decided,
+    ApprovalRequested,
+    ApprovalResolved,
+    ClaimsExtracted,
     Event,
-    LedgerMade,
+    InstructionsSent,
     Notice,
-    Prompted,
     RankingMade,
-    Recapped,
+    ReferenceSummarized,
     RunEnded,
     RunStarted,
     RunStatus,
+    SpeakerSelected,
     StageStarted,
     StopReason,
     SummaryMade,
@@ -53,6 +52,7 @@ from moot.types.events import (
     TurnKey,
     TurnStarted,
     TurnStatus,
+    VoteCast,
 )
 from moot.types.faults import make_fault
 from moot.types.participants import make_participants
@@ -74,7 +74,7 @@ SUMMARY = DebateSummary(
 )
 DEBATE_CLAIMS = DebateClaims(
     claims=(Claim(claim="It is round.", supporters=(CLAIM_QUOTE,), minority=True),),
-    flips=(
+    position_changes=(
         PositionChange(
             participant="alpha",
             before="Square.",
@@ -84,11 +84,11 @@ DEBATE_CLAIMS = DebateClaims(
             message="msg_2",
         ),
     ),
-    unproven=1,
+    dropped_quotes=1,
 )
 RANKING = Ranking(
-    places=(RankedAnswer(participant="beta", points=1.5, votes=2),),
-    ballots={"alpha": (("beta",), ("gamma",))},
+    answers=(RankedAnswer(participant="beta", points=1.5, votes=2),),
+    votes={"alpha": (("beta",), ("gamma",))},
 )
 decode_event = msgspec.json.Decoder(Event).decode
 SAMPLE_EVENTS: tuple[Event, ...] = (
@@ -99,8 +99,10 @@ SAMPLE_EVENTS: tuple[Event, ...] = (
     ThoughtDelta(participant="alpha", stage="answer", round=0, text="Square?"),
     TextRetracted(participant="alpha", stage="answer", round=0),
     ToolCalled(participant="alpha", stage="answer", round=0, call_id="call_1", name="look_up", arguments="{}"),
-    ApprovalWanted(participant="alpha", stage="answer", round=0, call_id="call_1", name="notes/write", seconds=600.0),
-    ApprovalGiven(participant="alpha", stage="answer", round=0, call_id="call_1", answer="always"),
+    ApprovalRequested(
+        participant="alpha", stage="answer", round=0, call_id="call_1", name="notes/write", timeout_seconds=600.0
+    ),
+    ApprovalResolved(participant="alpha", stage="answer", round=0, call_id="call_1", outcome="always"),
     ToolReturned(
         participant="alpha",
         stage="answer",
@@ -120,22 +122,22 @@ SAMPLE_EVENTS: tuple[Event, ...] = (
         message=Answer("Rou", "Square?", "A detail."),
         model="scripted/echo",
         usage=Usage(1, 2),
-        cost=None,
+        cost_usd=None,
         fault=make_fault("network", "It broke."),
-        first_token=0.25,
-        latency=1.5,
+        first_token_seconds=0.25,
+        latency_seconds=1.5,
     ),
     RunEnded(status="completed"),
-    Prompted(participant="alpha", stage="debate", round=0, message="msg_1"),
-    Agreed(basis="b", agree=True, reason="They do.", saved=0.5),
-    SummaryMade(basis="b", summary=SUMMARY, model="a/b", usage=Usage(1, 2), cost=0.1),
-    LedgerMade(basis="b", ledger=DEBATE_CLAIMS),
-    BallotCast(basis="b", participant="alpha", order=(("beta",), ("gamma", "delta"))),
-    RankingMade(basis="b", ranking=RANKING),
+    InstructionsSent(participant="alpha", stage="debate", round=0, message="msg_1"),
+    AgreementChecked(cache_key="b", agree=True, reason="They do.", saved_usd=0.5),
+    SummaryMade(cache_key="b", summary=SUMMARY, model="a/b", usage=Usage(1, 2), cost_usd=0.1),
+    ClaimsExtracted(cache_key="b", claims=DEBATE_CLAIMS),
+    VoteCast(cache_key="b", participant="alpha", ranking=(("beta",), ("gamma", "delta"))),
+    RankingMade(cache_key="b", ranking=RANKING),
     ActionTaken(participant="alpha", stage="turn", round=0, id="act_1", action=OpenWhiteboard()),
-    ActionDropped(participant="alpha", stage="turn", round=0, name="fly", reason="There is no such action."),
-    Decided(basis="b", turn=1, next="USER", reason="A question is open.", by="model"),
-    Recapped(basis="b", message="msg_1", title="A table", discussion="dis_1", recap="recap_1"),
+    ActionRejected(participant="alpha", stage="turn", round=0, name="fly", reason="There is no such action."),
+    SpeakerSelected(cache_key="b", turn=1, next="USER", reason="A question is open.", decided_by="model"),
+    ReferenceSummarized(cache_key="b", message="msg_1", title="A table", discussion="dis_1", summary="recap_1"),
 )
 
 
@@ -161,22 +163,22 @@ def test_event_tags_match_expected_names() -> None:
         "thought_delta",
         "text_retracted",
         "tool_call",
-        "approval_wanted",
-        "approval",
+        "approval_requested",
+        "approval_resolved",
         "tool_result",
         "notice",
         "turn_ended",
         "run_ended",
-        "prompted",
-        "agreed",
+        "instructions_sent",
+        "agreement_checked",
         "summary",
-        "ledger",
-        "ballot",
+        "claims",
+        "vote",
         "ranking",
         "action",
-        "action_dropped",
-        "decision",
-        "recap",
+        "action_rejected",
+        "speaker_selected",
+        "reference_summarized",
     ]
 
 
@@ -210,7 +212,7 @@ def test_event_is_immutable(event: Event) -> None:
 def test_approval_resolved_event_matches_snapshot() -> None:
     assert msgspec.to_builtins(SAMPLE_EVENTS[8]) == snapshot(
         {
-            "type": "approval",
+            "type": "approval_resolved",
             "run": "",
             "seq": 0,
             "at": 0.0,
@@ -218,6 +220,6 @@ def test_approval_resolved_event_matches_snapshot() -> None:
             "stage": "answer",
             "round": 0,
             "call_id": "call_1",
-            "answer": "always",
+            "outcome": "always",
         }
     )

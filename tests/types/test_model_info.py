@@ -10,7 +10,7 @@ def test_model_limits_default_to_four_characters_per_token() -> None:
 
 def test_model_limits_encode_only_known_values() -> None:
     assert msgspec.json.encode(ModelLimits()) == b"{}"
-    assert msgspec.json.decode(b'{"context":2048}', type=ModelLimits) == ModelLimits(context=2048)
+    assert msgspec.json.decode(b'{"context_tokens":2048}', type=ModelLimits) == ModelLimits(context_tokens=2048)
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,12 @@ from moot.types.run_plan import RunPlan
 
 def test_default_advisor_options_have_three_question_turns_only() -> None:
     rules = AdvisorOptions()
-    assert (rules.early, rules.cross_talk, rules.synthesis) == (3, False, False)
+    assert (rules.question_turns, rules.cross_talk, rules.synthesis) == (3, False, False)
 
 
 def test_default_advisor_options_encode_as_empty_object() -> None:
     assert msgspec.json.encode(AdvisorOptions()) == b"{}"
-    assert msgspec.json.decode(b'{"early":0}', type=AdvisorOptions) == AdvisorOptions(early=0)
+    assert msgspec.json.decode(b'{"question_turns":0}', type=AdvisorOptions) == AdvisorOptions(question_turns=0)
 
 
 def test_default_directed_options_have_ten_turns() -> None:
@@ -34,7 +34,7 @@ def test_default_directed_options_have_ten_turns() -> None:
 
 def test_directed_options_encode_only_changed_values() -> None:
     assert msgspec.json.encode(DirectedOptions()) == b"{}"
-    rules = DirectedOptions(turns=3, trigger="alpha", topic="Squares")
+    rules = DirectedOptions(turns=3, first_speaker="alpha", topic="Squares")
     assert msgspec.json.decode(msgspec.json.encode(rules), type=DirectedOptions) == rules
 
 

@@ -25,12 +25,12 @@ def test_recipients_respond_in_order_of_participants(to: list[str]) -> None:
 
 @given(st.lists(st.sampled_from([*IDS, "somebody-else"]), unique=True))
 def test_responders_respond_in_given_order(answering: list[str]) -> None:
-    plan = RunPlan(mode="consensus", participants=PARTICIPANTS, answering=tuple(answering))
+    plan = RunPlan(mode="consensus", participants=PARTICIPANTS, responders=tuple(answering))
     assert [who.id for who in plan.responding_participants] == [id for id in answering if id in IDS]
 
 
 def test_responder_who_is_not_a_recipient_does_not_respond() -> None:
-    plan = RunPlan(mode="consensus", participants=PARTICIPANTS, to=("beta",), answering=("gamma", "beta"))
+    plan = RunPlan(mode="consensus", participants=PARTICIPANTS, to=("beta",), responders=("gamma", "beta"))
     assert [who.id for who in plan.responding_participants] == ["beta"]
 
 
@@ -48,9 +48,9 @@ def test_run_plan_survives_json_round_trip() -> None:
         language="de",
         rounds=3,
         turns=4,
-        first=2,
+        first_position=2,
         to=("beta",),
-        introduced=False,
+        knows_others=False,
     )
     assert msgspec.json.decode(msgspec.json.encode(plan), type=RunPlan) == plan
 
@@ -59,7 +59,7 @@ def test_run_plan_omits_default_values_in_json() -> None:
     written = msgspec.json.encode(RunPlan(mode="single", participants=()))
     assert written == b'{"mode":"single","participants":[]}'
     plan = msgspec.json.decode(written, type=RunPlan)
-    assert (plan.rounds, plan.turns, plan.first, plan.to, plan.language) == (2, 1, 0, None, None)
+    assert (plan.rounds, plan.turns, plan.first_position, plan.to, plan.language) == (2, 1, 0, None, None)
 
 
 def test_run_plan_is_immutable() -> None:
@@ -85,10 +85,10 @@ def test_first_recipient_responds_when_no_advisor_is_active() -> None:
 
 
 def test_replacing_model_updates_its_limits() -> None:
-    plan = RunPlan(mode="advisors", participants=PARTICIPANTS, measures={"a/one": ModelLimits(context=9000)})
-    small = ModelLimits(context=2000)
+    plan = RunPlan(mode="advisors", participants=PARTICIPANTS, model_limits={"a/one": ModelLimits(context_tokens=9000)})
+    small = ModelLimits(context_tokens=2000)
     changed = plan.with_model("beta", "d/four", {"d/four": small})
-    assert (changed.limits_for_model("d/four"), changed.limits_for_model("a/one").context) == (small, 9000)
+    assert (changed.limits_for_model("d/four"), changed.limits_for_model("a/one").context_tokens) == (small, 9000)
     assert [who.model for who in changed.participants] == ["a/one", "d/four", "c/three"]
     assert changed.limits_for_model("c/three") == ModelLimits()
-    assert plan.with_model("beta", "a/one", {"a/one": small}).measures == plan.measures, "others have it too"
+    assert plan.with_model("beta", "a/one", {"a/one": small}).model_limits == plan.model_limits, "others have it too"

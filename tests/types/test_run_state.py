@@ -8,7 +8,7 @@ from moot.types.billing import Charge
 from moot.types.chunks import Usage
 from moot.types.drawing import ClearWhiteboard, OpenWhiteboard
 from moot.types.events import (
-    ActionDropped,
+    ActionRejected,
     Event,
     Notice,
     RunEnded,
@@ -123,14 +123,15 @@ def test_debate_has_summary_claims_and_ranking() -> None:
 
 def test_later_summary_replaces_earlier_one() -> None:
     earlier, later = (
-        SummaryMade(basis=words, summary=replace(SUMMARY, overview=words)) for words in ("They differ.", "They agree.")
+        SummaryMade(cache_key=words, summary=replace(SUMMARY, overview=words))
+        for words in ("They differ.", "They agree.")
     )
     assert fold_events([earlier, later]).summary == later.summary
     assert fold_events([later, earlier]).summary == earlier.summary
 
 
 def test_paid_calls_include_failed_analyses() -> None:
-    charge = Charge(purpose="summary", model="a/one", usage=Usage(5), cost=1.0)
+    charge = Charge(purpose="summary", model="a/one", usage=Usage(5), cost_usd=1.0)
     notice = Notice(kind="missing", message="There is no summary.", charge=charge)
     run = fold_events([turn_ended("alpha", cost=0.5), notice])
     assert (run.analyses, run.notices, run.cost, run.usage) == ([charge], [notice], 1.5, Usage(15, 20))
@@ -184,7 +185,7 @@ def test_turn_with_other_status_keeps_its_actions(status: TurnStatus) -> None:
 
 def test_rejected_actions_and_text_are_no_actions() -> None:
     said = TextDelta(**turn_fields(FIRST_TURN), text="wb_open")  # type: ignore[arg-type]
-    dropped = ActionDropped(**turn_fields(FIRST_TURN), name="wb_open", reason="No.")  # type: ignore[arg-type]
+    dropped = ActionRejected(**turn_fields(FIRST_TURN), name="wb_open", reason="No.")  # type: ignore[arg-type]
     assert action_names(lesson.turn_started(FIRST_TURN), said, dropped) == []
 
 

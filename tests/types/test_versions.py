@@ -21,16 +21,16 @@ FIRST = Message(
     run="run_1",
     role="assistant",
     content="One.",
-    number=5,
+    seq=5,
     participant="alpha",
     stage="answer",
     model="a/one",
     usage=Usage(1, 2),
     thread="alpha",
-    audience=("alpha",),
+    visible_to=("alpha",),
     files=("file_1",),
     view="blind",
-    upto=4,
+    visible_until=4,
     created_at=1.0,
 )
 REGENERATED = replace(
@@ -38,15 +38,13 @@ REGENERATED = replace(
     id="msg_2",
     run="run_2",
     content="Two.",
-    number=9,
+    seq=9,
     model="a/two",
     version_of="msg_1",
     created_at=2.0,
 )
-EDITED = replace(
-    FIRST, id="msg_3", run=None, content="Three.", number=11, usage=None, version_of="msg_1", created_at=3.0
-)
-RESELECTED = replace(FIRST, id="msg_4", run=None, number=12, version_of="msg_1", copy_of="msg_1", created_at=4.0)
+EDITED = replace(FIRST, id="msg_3", run=None, content="Three.", seq=11, usage=None, version_of="msg_1", created_at=3.0)
+RESELECTED = replace(FIRST, id="msg_4", run=None, seq=12, version_of="msg_1", copy_of="msg_1", created_at=4.0)
 
 
 def test_message_with_one_version_is_unchanged() -> None:
@@ -56,16 +54,16 @@ def test_message_with_one_version_is_unchanged() -> None:
 
 def test_current_version_keeps_position_of_first_and_text_of_newest() -> None:
     (now,) = current_versions([FIRST, EDITED, REGENERATED])
-    assert (now.id, now.number, now.run, now.created_at) == ("msg_1", 5, "run_1", 1.0)
+    assert (now.id, now.seq, now.run, now.created_at) == ("msg_1", 5, "run_1", 1.0)
     assert (now.content, now.usage, now.view, now.files) == ("Three.", None, "blind", ("file_1",))
-    assert (now.version, now.versions, now.version_id, now.revised) == (3, 3, "msg_3", 11)
+    assert (now.version, now.versions, now.version_id, now.revised_seq) == (3, 3, "msg_3", 11)
     assert (now.edited, now.version_of) == (True, None)
 
 
 def test_reselected_version_keeps_its_own_number() -> None:
     now = current_version([FIRST, REGENERATED, EDITED, RESELECTED])
     assert (now.content, now.version, now.versions, now.version_id) == ("One.", 1, 3, "msg_1")
-    assert (now.revised, now.edited) == (12, False)
+    assert (now.revised_seq, now.edited) == (12, False)
 
 
 def test_incomplete_attempt_is_no_version() -> None:
@@ -103,7 +101,7 @@ def test_list_versions_lists_each_version_once_by_own_id() -> None:
 
 def test_versions_of_missing_message_are_omitted() -> None:
     assert current_versions([REGENERATED]) == ()
-    other = replace(FIRST, id="msg_9", number=6)
+    other = replace(FIRST, id="msg_9", seq=6)
     assert current_versions([other, REGENERATED]) == (other,)
 
 

@@ -13,13 +13,12 @@ from msgspec.structs import replace
 from moot import Moot
 from moot.types.events import (
     AnalysisResult,
-    BallotCast,
-    Decided,
     Event,
     Notice,
-    Recapped,
+    ReferenceSummarized,
     RunEnded,
     RunStarted,
+    SpeakerSelected,
     StageStarted,
     TextDelta,
     ToolCalled,
@@ -28,6 +27,7 @@ from moot.types.events import (
     TurnKey,
     TurnStarted,
     TurnStatus,
+    VoteCast,
 )
 from moot.types.modes import ModeName
 from moot.types.run_state import RunState, ToolCallState, TurnState, fold_events
@@ -75,7 +75,7 @@ def random_log(source: random.Random) -> list[Event]:
                 event = replace(event, call_id=calls[-1])
             case ToolReturned():
                 event = replace(event, call_id=source.choice(calls))
-            case Decided():
+            case SpeakerSelected():
                 event = replace(event, turn=seq)
         log.append(replace(event, run="run_1", seq=seq, at=float(seq)))
     return log
@@ -99,9 +99,9 @@ def python_view(run: RunState) -> dict[str, Any]:
         "summary": to_json(run.summary),
         "claims": to_json(run.claims),
         "ranking": to_json(run.ranking),
-        "votes": to_json([one for one in analyses if isinstance(one, BallotCast)]),
-        "speakerSelections": to_json([one for one in analyses if isinstance(one, Decided)]),
-        "referenceSummaries": to_json([one for one in analyses if isinstance(one, Recapped)]),
+        "votes": to_json([one for one in analyses if isinstance(one, VoteCast)]),
+        "speakerSelections": to_json([one for one in analyses if isinstance(one, SpeakerSelected)]),
+        "referenceSummaries": to_json([one for one in analyses if isinstance(one, ReferenceSummarized)]),
     }
 
 
@@ -115,9 +115,11 @@ def _turn_view(turn: TurnState) -> dict[str, Any]:
         "attempt": turn.attempt,
         "model": turn.model,
         "calls": [_call_view(call) for call in turn.calls.values()],
-        "firstTokenSeconds": end.get("first_token"),
-        "latencySeconds": end.get("latency"),
-        **{name: end.get(name) for name in ("usage", "cost", "fault", "finish")},
+        "firstTokenSeconds": end.get("first_token_seconds"),
+        "latencySeconds": end.get("latency_seconds"),
+        "cost": end.get("cost_usd"),
+        "finish": end.get("finish_reason"),
+        **{name: end.get(name) for name in ("usage", "fault")},
     }
 
 
@@ -139,7 +141,7 @@ def page_view(run: dict[str, Any]) -> dict[str, Any]:
         **{name: run[name] for name in ("speakerSelections", "referenceSummaries")},
         "status": None if run["status"] == "running" else run["status"],
         "summary": run["summary"] and run["summary"]["summary"],
-        "claims": run["claims"] and run["claims"]["ledger"],
+        "claims": run["claims"] and run["claims"]["claims"],
         "ranking": run["ranking"] and run["ranking"]["ranking"],
         "actions": [{name: one[name] for name in one if name != "textOffset"} for one in run["actions"]],
         "turns": [_page_turn_view(turn) for turn in run["turns"]],

@@ -103,7 +103,7 @@ def test_assign_element_id_keeps_actions_that_draw_nothing() -> None:
 
 
 def test_element_has_participant_who_drew_it() -> None:
-    assert replay_actions([RecordedAction(participant="ada", action=TEXT_DRAWING)]).elements[0].by == "ada"
+    assert replay_actions([RecordedAction(participant="ada", action=TEXT_DRAWING)]).elements[0].participant == "ada"
 
 
 def test_slide_actions_do_not_change_board() -> None:

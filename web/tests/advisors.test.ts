@@ -56,7 +56,7 @@ test("a turn that failed does not count, nor another version of an answer, nor a
 });
 
 test("a discussion has its own rule, and 0 lets all speak freely at once", () => {
-  const rules = (early: number) => ({ ...DISCUSSION, advisors: { early } }) as Discussion;
+  const rules = (question_turns: number) => ({ ...DISCUSSION, advisors: { question_turns } }) as Discussion;
   const [first] = all.runs;
   assert.ok(first);
   assert.deepEqual(advisorPhase(all, rules(0), first, "alpha"), { kind: "speaks" });

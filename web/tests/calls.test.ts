@@ -18,7 +18,7 @@ const USE = {
   content: "Kept.",
   is_error: false,
   seconds: 1.24,
-  said: 14,
+  text_offset: 14,
 };
 
 test("a call runs, waits for a person, and is done", () => {

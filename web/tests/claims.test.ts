@@ -30,12 +30,12 @@ test("what is disputed comes first, then what several hold, then what one says",
 
 test("who has as many points shares the place, and the next place is left out", () => {
   const places = rankingRows({
-    places: [
+    answers: [
       { participant: "alpha", points: 3, votes: 2 },
       { participant: "beta", points: 3, votes: 2 },
       { participant: "gamma", points: 0, votes: 2 },
     ],
-    ballots: { alpha: [["beta", "gamma"]], beta: [["alpha"], ["gamma"]], gamma: [["alpha"], ["beta"]] },
+    votes: { alpha: [["beta", "gamma"]], beta: [["alpha"], ["gamma"]], gamma: [["alpha"], ["beta"]] },
   });
   assert.deepEqual(
     places.map((one) => [one.position, one.share]),
@@ -52,17 +52,17 @@ test("who has as many points shares the place, and the next place is left out", 
 });
 
 test("where nobody has a point, no bar is drawn", () => {
-  const places = rankingRows({ places: [{ participant: "alpha", points: 0, votes: 1 }], ballots: {} });
+  const places = rankingRows({ answers: [{ participant: "alpha", points: 0, votes: 1 }], votes: {} });
   assert.equal(places[0]?.share, 0);
 });
 
 test("who was judged by fewer is not behind for that: places are those of the points a vote", () => {
   const places = rankingRows({
-    places: [
+    answers: [
       { participant: "alpha", points: 2, votes: 1 },
       { participant: "beta", points: 3, votes: 2 },
     ],
-    ballots: {},
+    votes: {},
   });
   assert.deepEqual(
     places.map(({ position: place, share }) => [place, share]),

@@ -39,12 +39,12 @@ export function report(parts: Partial<RunReport> = {}): RunReport {
     summary: null,
     ranking: null,
     claims: [],
-    flips: [],
-    unproven: 0,
-    agreed: null,
+    position_changes: [],
+    dropped_quotes: 0,
+    agreement: null,
     notices: [],
-    cost: 0,
-    unpriced: 0,
+    cost_usd: 0,
+    unpriced_calls: 0,
     ...parts,
   } as unknown as RunReport;
 }

@@ -56,19 +56,19 @@ export const calls = (who: string, id: string, name = "words/write_down") => ({
   name,
   arguments: '{"text":"Round."}',
 });
-export const asks = (who: string, id: string, again = false) => ({
-  type: "approval_wanted",
+export const asks = (who: string, id: string, repeated = false) => ({
+  type: "approval_requested",
   ...seat(who),
   call_id: id,
   name: "words/write_down",
-  seconds: 600,
-  again,
+  timeout_seconds: 600,
+  repeated,
 });
-export const isTold = (who: string, id: string, answer = "allow") => ({
-  type: "approval",
+export const isTold = (who: string, id: string, outcome = "allow") => ({
+  type: "approval_resolved",
   ...seat(who),
   call_id: id,
-  answer,
+  outcome,
 });
 export const returns = (who: string, id: string, content = "Kept.", is_error = false) => ({
   type: "tool_result",
@@ -83,21 +83,21 @@ export const stops = (who: string, text: string, status = "completed") => ({
   type: "turn_ended",
   ...seat(who),
   status,
-  message: { text, thoughts: "", details: "", script: "" },
+  message: { text, thoughts: "", details: "", lesson_items: "" },
   model: `scripted/${who[0]}`,
   usage: USAGE,
-  cost: 0,
-  finish: "stop",
+  cost_usd: 0,
+  finish_reason: "stop",
   fault: null,
-  first_token: 0.1,
-  latency: 0.2,
+  first_token_seconds: 0.1,
+  latency_seconds: 0.2,
 });
 
-export function message(id: string, run: string, who: string | null, content: string, number = 1): Message {
+export function message(id: string, run: string, who: string | null, content: string, seq = 1): Message {
   return {
     id,
     run,
-    number,
+    seq,
     discussion: "dis_1",
     role: who ? "assistant" : "user",
     participant: who,
@@ -107,26 +107,26 @@ export function message(id: string, run: string, who: string | null, content: st
     round: 0,
     status: "completed",
     thoughts: "",
-    audience: null,
+    visible_to: null,
     fault: null,
     usage: USAGE,
-    cost: 0,
+    cost_usd: 0,
     model: who ? `scripted/${who[0]}` : null,
-    first_token: 0.1,
-    latency: 0.2,
-    finish: "stop",
+    first_token_seconds: 0.1,
+    latency_seconds: 0.2,
+    finish_reason: "stop",
     version: 1,
     versions: 1,
     edited: false,
-    created_at: number,
+    created_at: seq,
   } as unknown as Message;
 }
 
 export function page(messages: readonly Message[], runs: readonly Run[] = [], before: number | null = null) {
-  return { discussion: DISCUSSION, messages, before, runs, told: [] } as DiscussionDetail;
+  return { discussion: DISCUSSION, messages, before, runs, notices: [] } as DiscussionDetail;
 }
 
-export const live = (id: string, again: string | null = null) =>
+export const live = (id: string, regenerates: string | null = null) =>
   ({
     id,
     discussion: "dis_1",
@@ -134,5 +134,5 @@ export const live = (id: string, again: string | null = null) =>
     mode: "parallel",
     status: "running",
     revision: 0,
-    again,
+    regenerates,
   }) as Run;

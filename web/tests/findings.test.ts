@@ -8,8 +8,8 @@ const summary = (overview: string) => ({ overview }) as DebateSummary;
 const makes = (overview: string) => ({ type: "summary", summary: summary(overview) });
 const claim = (words: string) => ({ claim: words }) as Claim;
 const writes = (words: string) => ({
-  type: "ledger",
-  ledger: { claims: [claim(words)], flips: [], unproven: 2 },
+  type: "claims",
+  claims: { claims: [claim(words)], position_changes: [], dropped_quotes: 2 },
 });
 
 test("what was heard is shown before anything was read", () => {
@@ -19,7 +19,7 @@ test("what was heard is shown before anything was read", () => {
 });
 
 test("what was read is shown where nothing was heard, as after a reload", () => {
-  const read = report({ summary: summary("Read"), claims: [claim("Read")], unproven: 3 });
+  const read = report({ summary: summary("Read"), claims: [claim("Read")], dropped_quotes: 3 });
   const found = combineAnalyses(heardOf(), { report: read, lastSeq: 0 });
   assert.deepEqual(
     [found.summary?.overview, found.claims[0]?.claim, found.droppedQuotes],
@@ -41,23 +41,23 @@ test("a report that does not have it yet takes nothing away", () => {
   assert.equal(combineAnalyses(run, { report: report(), lastSeq: run.lastSeq }).summary?.overview, "Heard");
 });
 
-test("ballots count as cast until the places are counted", () => {
-  const ballot = (participant: string) => ({ type: "ballot", participant, order: [] });
-  const counted = { type: "ranking", ranking: { places: [], ballots: {} } as Ranking };
-  assert.deepEqual(combineAnalyses(heardOf(ballot("alpha"), ballot("beta")), null).voters, ["alpha", "beta"]);
-  assert.deepEqual(combineAnalyses(heardOf(ballot("alpha"), counted, ballot("beta")), null).voters, ["beta"]);
+test("votes count as cast until the places are counted", () => {
+  const vote = (participant: string) => ({ type: "vote", participant, ranking: [] });
+  const counted = { type: "ranking", ranking: { answers: [], votes: {} } as Ranking };
+  assert.deepEqual(combineAnalyses(heardOf(vote("alpha"), vote("beta")), null).voters, ["alpha", "beta"]);
+  assert.deepEqual(combineAnalyses(heardOf(vote("alpha"), counted, vote("beta")), null).voters, ["beta"]);
 });
 
 test("notices are told once, and those from before a retry not at all", () => {
   const run = heardOf(
-    tells("missing", "There is no ledger."),
+    tells("missing", "There is no list of claims."),
     tells("retried", "Again."),
     tells("waiting", "Busy.", "alpha"),
-    tells("missing", "There is no ballot."),
-    tells("missing", "There is no ballot."),
+    tells("missing", "There is no vote."),
+    tells("missing", "There is no vote."),
   );
   assert.deepEqual(
     tableNotices(run).map((one) => one.message),
-    ["There is no ballot."],
+    ["There is no vote."],
   );
 });

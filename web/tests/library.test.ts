@@ -31,7 +31,7 @@ const persona = (name: string, more: Partial<Persona> = {}): Persona => ({
   uses: 0,
   success_rate: null,
   level: 1,
-  shipped: true,
+  builtin: true,
   created_at: 0,
   ...more,
 });
@@ -45,7 +45,7 @@ const insight = (id: string, more: Partial<Insight> = {}): Insight => ({
   category: "",
   suggestion: null,
   severity: null,
-  paired: null,
+  answers_insight: null,
   messages: [],
   created_at: 0,
   ...more,
@@ -59,10 +59,10 @@ test("every word must be found somewhere in a persona", () => {
   assert.deepEqual(names("thinker blunt"), []);
 });
 
-test("one's own personas come first, the shipped ones follow by category", () => {
+test("one's own personas come first, the built-in ones follow by category", () => {
   const groups = groupPersonas([
     persona("Zoe"),
-    persona("Own", { shipped: false, category: "role" }),
+    persona("Own", { builtin: false, category: "role" }),
     persona("Amy"),
     persona("Kay", { category: "challenger" }),
     persona("Nil", { category: "" }),
@@ -101,7 +101,7 @@ test("a copy has a name of its own that fits", () => {
 
 test("an answer stands below what it answers", () => {
   const pain = insight("pain");
-  const cure = insight("cure", { kind: "solution", paired: "pain" });
+  const cure = insight("cure", { kind: "solution", answers_insight: "pain" });
   const [only, ...others] = pairInsights([cure, pain]);
   assert.equal(only?.insight, pain);
   assert.deepEqual(only?.answers, [cure]);
@@ -109,7 +109,7 @@ test("an answer stands below what it answers", () => {
 });
 
 test("what answers something that is not shown says so", () => {
-  const cure = insight("cure", { kind: "solution", paired: "pain" });
+  const cure = insight("cure", { kind: "solution", answers_insight: "pain" });
   const [only] = pairInsights([insight("pain"), cure], "solution");
   assert.equal(only?.insight, cure);
   assert.equal(only?.answeredInsight?.id, "pain");
@@ -117,12 +117,12 @@ test("what answers something that is not shown says so", () => {
 
 test("nothing is lost in chains and circles of answers, and nothing stands twice", () => {
   const some = [
-    insight("a", { paired: "b" }),
-    insight("b", { paired: "a" }),
+    insight("a", { answers_insight: "b" }),
+    insight("b", { answers_insight: "a" }),
     insight("c"),
-    insight("d", { paired: "c" }),
-    insight("e", { paired: "d" }),
-    insight("f", { paired: "gone" }),
+    insight("d", { answers_insight: "c" }),
+    insight("e", { answers_insight: "d" }),
+    insight("f", { answers_insight: "gone" }),
   ];
   const ids = pairInsights(some).flatMap((one) => [
     one.insight.id,

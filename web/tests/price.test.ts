@@ -3,8 +3,12 @@ import { test } from "node:test";
 import { formatForecast, explainExcess } from "../src/features/composer/price.ts";
 import type { Estimate } from "../src/api/types.ts";
 
-function estimate(cost: number, unknown: readonly string[] = [], left: number | null = null): Estimate {
-  return { forecast: { lines: [], calls: 3, input: 0, output: 0, cost, unknown }, left };
+function estimate(
+  cost_usd: number,
+  unpriced_models: readonly string[] = [],
+  remaining_usd: number | null = null,
+): Estimate {
+  return { forecast: { lines: [], calls: 3, input: 0, output: 0, cost_usd, unpriced_models }, remaining_usd };
 }
 
 test("a price is said with what it is for", () => {
@@ -17,7 +21,7 @@ test("what is not known is said, and never counted as nothing", () => {
   assert.equal(formatForecast(estimate(1, ["a/b", "a/c"]).forecast), "At least $1.00, 3 calls");
 });
 
-test("what goes beyond the budget or the cap is said", () => {
+test("what goes beyond the budget or the limit is said", () => {
   assert.equal(explainExcess(estimate(1, [], 5), null), "");
   assert.equal(
     explainExcess(estimate(1, [], 0.5), null),

@@ -12,26 +12,26 @@ import {
 import type { ImprovementRound, Evaluation } from "../src/api/types.ts";
 
 const verdicts = (...passed: boolean[]) => passed.map((one) => ({ passed: one, reason: "" }));
-const round = (better: boolean, ...passed: boolean[]) =>
+const round = (is_better: boolean, ...passed: boolean[]) =>
   ({
     description: "d",
     change: "c",
     answer: "a",
     verdicts: verdicts(...passed),
-    better,
+    is_better,
   }) as unknown as ImprovementRound;
-const trial = {
-  id: "trial_1",
+const evaluation = {
+  id: "evaluation_1",
   assertions: ["One.", "Two."],
   verdicts: verdicts(true, false),
   rounds: [],
-  acceptance: null,
+  applied_improvement: null,
 } as unknown as Evaluation;
 
 const heard = (...events: readonly object[]): EvaluationProgress =>
-  (events as readonly ImprovementEvent[]).reduce(applyImprovementEvent, initialProgress(trial));
+  (events as readonly ImprovementEvent[]).reduce(applyImprovementEvent, initialProgress(evaluation));
 const first = [
-  { type: "improving", trial },
+  { type: "improving", evaluation },
   { type: "rewritten", round: 1, change: "It asks for a source.", description: "d" },
   { type: "answered", round: 1, answer: "Says Vitruvius." },
 ];
@@ -50,8 +50,8 @@ test("a round is seen as it goes: written, answered, judged", () => {
 });
 
 test("when it is over nothing is tried any more, and it says how it ended", () => {
-  const done = { ...trial, rounds: [round(true, true, true)] };
-  const progress = heard(...first, { type: "done", outcome: "all_pass", trial: done, message: "" });
+  const done = { ...evaluation, rounds: [round(true, true, true)] };
+  const progress = heard(...first, { type: "done", outcome: "all_pass", evaluation: done, message: "" });
   assert.deepEqual(progress, { evaluation: done, attempt: null, outcome: "all_pass", message: "" });
 });
 
@@ -61,8 +61,8 @@ test("the best round is the last that was better, if any was", () => {
     round(true, true, false),
     round(true, true, true),
   ];
-  assert.equal(bestRound({ ...trial, rounds: [worse, better, worse, best1, worse] }), best1);
-  assert.equal(bestRound({ ...trial, rounds: [worse] }), null);
+  assert.equal(bestRound({ ...evaluation, rounds: [worse, better, worse, best1, worse] }), best1);
+  assert.equal(bestRound({ ...evaluation, rounds: [worse] }), null);
   assert.equal(countPasses(best1.verdicts), 2);
 });
 

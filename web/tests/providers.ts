@@ -9,7 +9,7 @@ interface Given {
   api?: ProviderStatus["api"];
   origin?: string;
   note?: string;
-  usual?: string;
+  default_model?: string;
 }
 
 export function offer(provider: string, given: Given = {}): ProviderOffer {
@@ -21,7 +21,7 @@ export function offer(provider: string, given: Given = {}): ProviderOffer {
     ready: models.length > 0,
     note: given.note ?? null,
     models: models.map((model) => `${provider}/${model}`),
-    usual: given.usual ? `${provider}/${given.usual}` : null,
+    default_model: given.default_model ? `${provider}/${given.default_model}` : null,
     token_rates: {},
     error: models.length ? null : "No answer.",
   };
@@ -33,7 +33,7 @@ export function offer(provider: string, given: Given = {}): ProviderOffer {
 export const OPENAI = offer("openai", {
   key: "own",
   models: ["gpt-5", "gpt-5-mini", "tts-1"],
-  usual: "gpt-5-mini",
+  default_model: "gpt-5-mini",
 });
 export const OLLAMA = offer("ollama", {
   models: ["nomic-embed", "llama3.2"],

@@ -14,14 +14,20 @@ import { ended, message, numbered, page, started } from "./events.ts";
 import { ends, speaks, tells } from "./debates.ts";
 
 const RUN = "run_1";
-const recap = { type: "recap", message: "msg_0", title: "Chairs", discussion: "dis_2", recap: "rec_1" };
-const cut = (who: string, at: string) => ({ ...ends(who, at), finish: "length" });
+const summarized = {
+  type: "reference_summarized",
+  message: "msg_0",
+  title: "Chairs",
+  discussion: "dis_2",
+  summary: "sum_1",
+};
+const cut = (who: string, at: string) => ({ ...ends(who, at), finish_reason: "length" });
 
 /** A run in which much is told beside words, and as much about the first turn of somebody as about its second. */
 const HEARD = numbered(
   RUN,
   started,
-  recap,
+  summarized,
   speaks("alpha", "initial"),
   speaks("beta", "initial"),
   tells("fallback", "Another model is asked.", "alpha"),
@@ -31,7 +37,7 @@ const HEARD = numbered(
   cut("beta", "initial"),
   tells("agreed", "They agree."),
   speaks("alpha", "debate"),
-  tells("missing", "There is no ledger."),
+  tells("missing", "There is no list of claims."),
   cut("alpha", "debate"),
   speaks("beta", "debate"),
   tells("fallback", "Another model is asked.", "beta"),
@@ -50,14 +56,14 @@ function read(): DiscussionDetail {
             ...message(`msg_${event.seq}`, RUN, event.participant, event.message.text, event.seq),
             stage: event.stage,
             status: event.status,
-            finish: event.finish,
+            finish_reason: event.finish_reason,
             created_at: event.at,
           },
         ]
       : [],
   );
-  const told = HEARD.filter((event) => event.type === "notice" || event.type === "recap");
-  return { ...page([asked, ...answers]), told };
+  const notices = HEARD.filter((event) => event.type === "notice" || event.type === "reference_summarized");
+  return { ...page([asked, ...answers]), notices };
 }
 
 /** All that is shown of a run. */
@@ -66,7 +72,7 @@ function shown(open: OpenDiscussion) {
   assert.ok(run);
   return {
     asked: run.userMessage?.id,
-    recaps: run.referenceSummaries.map((one) => one.title),
+    summaries: run.referenceSummaries.map((one) => one.title),
     notices: run.notices.map((one) => [one.seq, one.message]),
     turns: run.turns
       .map((turn) => ({

@@ -8,7 +8,9 @@ import { begins, ended, live, message, numbered, page, says, started, stops } fr
 const ANSWER = message("msg_2", "run_1", "alpha", "Round.", 2);
 const READ = withPage(emptyDiscussion("dis_1"), page([message("msg_1", "run_1", null, "Which?"), ANSWER]));
 const begun = (open = READ) =>
-  applyEvents(open, [{ type: "activity", runs: [live("run_2", "msg_2")], asking: [] } satisfies StreamEvent]);
+  applyEvents(open, [
+    { type: "activity", runs: [live("run_2", "msg_2")], awaiting_approval: [] } satisfies StreamEvent,
+  ]);
 const AGAIN = (...events: readonly object[]) => numbered("run_2", started, begins("alpha"), ...events);
 const turnOf = (open = READ) => open.runs[0]?.turns[0];
 

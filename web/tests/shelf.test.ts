@@ -15,7 +15,7 @@ const SEARCH = { q: "oak", status: "active" } as const;
 const SHELF = withFirstPage(EMPTY_LIST, { discussions: [one("b", 2), one("a", 1)], next: "more", hits: [] });
 const ids = (shelf: typeof SHELF) => shelf.discussions.map((discussion) => discussion.id);
 const changed = (discussion: Discussion, ...runs: Run[]) =>
-  ({ type: "discussion_changed", discussion, runs, asking: [] as string[] }) as const;
+  ({ type: "discussion_changed", discussion, runs, awaiting_approval: [] as string[] }) as const;
 
 test("what was spoken in last comes first", () => {
   const shelf = applyListEvents(SHELF, [changed(one("a", 3), live("r"))], ACTIVE);
@@ -76,16 +76,20 @@ test("where something may be missing between them it does not, nor where the fir
 });
 
 test("marks of speaking are all told anew after a break", () => {
-  const speaking = applyListEvents(SHELF, [{ type: "activity", runs: [live("r")], asking: [] }], ACTIVE);
+  const speaking = applyListEvents(
+    SHELF,
+    [{ type: "activity", runs: [live("r")], awaiting_approval: [] }],
+    ACTIVE,
+  );
   assert.deepEqual([...speaking.activeIds], ["dis_1"]);
   assert.deepEqual(
-    [...applyListEvents(speaking, [{ type: "activity", runs: [], asking: [] }], ACTIVE).activeIds],
+    [...applyListEvents(speaking, [{ type: "activity", runs: [], awaiting_approval: [] }], ACTIVE).activeIds],
     [],
   );
 });
 
 test("who waits for a person is marked in every discussion, until it is answered or all is told anew", () => {
-  const asked = { ...changed(one("a", 3), live("r")), asking: ["r"] };
+  const asked = { ...changed(one("a", 3), live("r")), awaiting_approval: ["r"] };
   const shelf = applyListEvents(SHELF, [asked, changed(one("b", 2), live("s"))], ACTIVE);
   assert.deepEqual([...shelf.awaitingApprovalIds], ["a"]);
   assert.deepEqual(
@@ -93,7 +97,7 @@ test("who waits for a person is marked in every discussion, until it is answered
     [],
   );
   const [r, s] = [live("r"), { ...live("s"), discussion: "dis_2" }];
-  const anew = applyListEvents(shelf, [{ type: "activity", runs: [r, s], asking: ["s"] }], ACTIVE);
+  const anew = applyListEvents(shelf, [{ type: "activity", runs: [r, s], awaiting_approval: ["s"] }], ACTIVE);
   assert.deepEqual([...anew.awaitingApprovalIds], ["dis_2"]);
 });
 
@@ -102,7 +106,7 @@ test("what a search found is shown page by page, and once", () => {
     discussion,
     message,
     before: "of ",
-    found: "oak",
+    match: "oak",
     after: "",
   });
   const first = withFirstPage(EMPTY_LIST, {

@@ -24,8 +24,8 @@ const spent = (key: string | null, more: Partial<SpendingItem> = {}): SpendingIt
   cached: 0,
   cache_written: 0,
   estimated: false,
-  cost: 0.01,
-  unpriced: 0,
+  cost_usd: 0.01,
+  unpriced_calls: 0,
   ...more,
 });
 const report = (rows: readonly SpendingItem[]): UsageReport => ({
@@ -36,13 +36,13 @@ const report = (rows: readonly SpendingItem[]): UsageReport => ({
   rows,
 });
 const WEEK: Budget = {
-  budget: 10,
-  week_begins: 0,
+  weekly_budget_usd: 10,
+  week_starts: 0,
   week_ends: 604800,
-  spent: 2,
-  reserved: 1,
-  left: 7,
-  reup_at: null,
+  spent_usd: 2,
+  reserved_usd: 1,
+  remaining_usd: 7,
+  reset_at: null,
 };
 
 test("days on which nothing was spent stand between the others", () => {
@@ -69,7 +69,7 @@ test("a bar of tokens has two parts, one of money has one", () => {
 });
 
 test("the greatest comes first by what is looked at", () => {
-  const rows = [spent("cheap", { cost: 0, output: 900 }), spent("dear", { cost: 2 })];
+  const rows = [spent("cheap", { cost_usd: 0, output: 900 }), spent("dear", { cost_usd: 2 })];
   assert.deepEqual(
     sortByAmount(rows, "cost").map((one) => one.key),
     ["dear", "cheap"],
@@ -82,7 +82,7 @@ test("the greatest comes first by what is looked at", () => {
 
 test("rows are named in words", () => {
   assert.equal(rowLabel(spent("2026-03-01"), "day"), "Mar 1");
-  assert.equal(rowLabel(spent("gate"), "purpose"), "Agreement checks");
+  assert.equal(rowLabel(spent("agreement"), "purpose"), "Agreement checks");
   assert.equal(rowLabel(spent("dis_1", { title: "Tables" }), "discussion"), "Tables");
   assert.equal(rowLabel(spent("dis_1"), "discussion"), "A deleted discussion");
   assert.equal(rowLabel(spent(null), "discussion"), "Outside discussions");
@@ -101,27 +101,27 @@ test("money has as many digits as it takes to see it", () => {
 
 test("a price that nobody knows is told plainly", () => {
   assert.equal(formatPrice(spent("a")), "$0.01");
-  assert.equal(formatPrice(spent("a", { calls: 3, unpriced: 2 })), "$0.01 +");
-  assert.equal(formatPrice(spent("a", { cost: 0, unpriced: 1 })), "unknown");
+  assert.equal(formatPrice(spent("a", { calls: 3, unpriced_calls: 2 })), "$0.01 +");
+  assert.equal(formatPrice(spent("a", { cost_usd: 0, unpriced_calls: 1 })), "unknown");
   assert.deepEqual(spendingNotes(spent("a")), []);
-  const [unpriced, estimated] = spendingNotes(spent("a", { unpriced: 1, estimated: true }));
+  const [unpriced, estimated] = spendingNotes(spent("a", { unpriced_calls: 1, estimated: true }));
   assert.match(unpriced ?? "", /1 call has no known price/);
   assert.match(estimated ?? "", /estimated/);
 });
 
 test("a budget is a bar of what is spent and what is kept", () => {
   assert.deepEqual(budgetShares(WEEK), { spent: 0.2, reserved: 0.1, isOver: false });
-  assert.deepEqual(budgetShares({ ...WEEK, spent: 15, reserved: 5 }), {
+  assert.deepEqual(budgetShares({ ...WEEK, spent_usd: 15, reserved_usd: 5 }), {
     spent: 0.75,
     reserved: 0.25,
     isOver: true,
   });
-  assert.equal(budgetShares({ ...WEEK, budget: 0, spent: 0, reserved: 0 }).isOver, true);
-  assert.equal(budgetShares({ ...WEEK, budget: null }).isOver, false);
+  assert.equal(budgetShares({ ...WEEK, weekly_budget_usd: 0, spent_usd: 0, reserved_usd: 0 }).isOver, true);
+  assert.equal(budgetShares({ ...WEEK, weekly_budget_usd: null }).isOver, false);
 });
 
 test("a week is begun anew once, and only where there is a budget", () => {
   assert.equal(canReset(WEEK), true);
-  assert.equal(canReset({ ...WEEK, reup_at: 5 }), false);
-  assert.equal(canReset({ ...WEEK, budget: null }), false);
+  assert.equal(canReset({ ...WEEK, reset_at: 5 }), false);
+  assert.equal(canReset({ ...WEEK, weekly_budget_usd: null }), false);
 });

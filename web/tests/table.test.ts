@@ -26,7 +26,7 @@ const KEPT: Preset = {
     { id: "ben", name: "Ben", model: "a/c", temperature: 0, priority: 2 },
   ],
   rounds: 3,
-  clerk: "a/clerk",
+  task_model: "a/tasks",
   debate: { lead: "ben", quorum: 1 },
   advisors: null,
   directed: null,
@@ -40,6 +40,9 @@ test("a table that an older page kept has all that this one asks of it", () => {
   const { directed: __, ...less } = { ...EMPTY_TABLE, seats: [older as typeof seat] };
   assert.deepEqual(restoreTable(less), { ...EMPTY_TABLE, seats: [seat] });
   assert.deepEqual(restoreTable(), EMPTY_TABLE);
+  const debate = { ...EMPTY_TABLE.debate, quorum: 2 };
+  const renamed = { ...EMPTY_TABLE, debate: { ...debate, gate: true } };
+  assert.deepEqual(restoreTable(renamed), { ...EMPTY_TABLE, debate });
 });
 
 test("names are found as the server finds them", () => {
@@ -99,7 +102,7 @@ test("what is kept and laid again is the same", () => {
     { model: "a/c", name: "Ben", temperature: 0, priority: 2 },
   ]);
   assert.equal(sent.rounds, 3);
-  assert.equal(sent.clerk, "a/clerk");
+  assert.equal(sent.task_model, "a/tasks");
 });
 
 test("whoever leaves is not named by the rules any more, and a second voice is heard", () => {
@@ -120,19 +123,19 @@ test("a table that is too small says what it lacks", () => {
 test("a draft becomes what the server takes", () => {
   const file = { id: "fil_1", name: "a.txt", media_type: "text/plain", size: 1, created_at: 0 };
   const table = { ...EMPTY_TABLE, seats: [newParticipant("a/b")] };
-  const draft = { message: "Hi", table, project: "prj_1", language: null, cap: 0.5, files: [file] };
+  const draft = { message: "Hi", table, project: "prj_1", language: null, maxCostUsd: 0.5, files: [file] };
   assert.deepEqual(toDiscussionDraft(draft, []), {
     message: "Hi",
     participants: [{ model: "a/b" }],
     mode: "parallel",
     rounds: 2,
-    clerk: null,
+    task_model: null,
     debate: null,
     advisors: null,
     directed: null,
     project: "prj_1",
     language: null,
-    cap: 0.5,
+    max_cost_usd: 0.5,
     files: ["fil_1"],
   });
 });
@@ -161,8 +164,8 @@ test("only what is different is changed", () => {
     model: "a/b",
     language: "de",
   });
-  assert.deepEqual(buildChange(HELD, { ...same, table: { ...same.table, clerk: null } }, []), {
-    clerk: null,
+  assert.deepEqual(buildChange(HELD, { ...same, table: { ...same.table, taskModel: null } }, []), {
+    task_model: null,
   });
 });
 

@@ -5,10 +5,10 @@ import { EMPTY_TABLE, newParticipant } from "../src/features/participants/setup.
 import { setToolAccess, missingTools, hasTool } from "../src/features/participants/tools.ts";
 import type { ListedServer } from "../src/api/types.ts";
 
-const tool = (name: string) => ({ name, description: "", effects: false, trusted: false });
+const tool = (name: string) => ({ name, description: "", has_effects: false, trusted: false });
 const WORDS: ListedServer = {
   name: "words",
-  whose: "server",
+  owner: "server",
   tools: [tool("words/look_up"), tool("words/write_down")],
   error: null,
 };
@@ -40,7 +40,7 @@ test("the server is told of tools where a voice has some", () => {
     table: { ...EMPTY_TABLE, seats },
     project: null,
     language: null,
-    cap: null,
+    maxCostUsd: null,
     files: [],
   };
   assert.deepEqual(toDiscussionDraft(draft, []).participants, [

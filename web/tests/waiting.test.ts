@@ -22,7 +22,7 @@ test("whoever has not begun waits, and nobody waits when it is over", () => {
 });
 
 test("only those wait who are spoken to", () => {
-  const asked = { ...message("msg_1", "run_1", null, "You?"), audience: ["beta"] };
+  const asked = { ...message("msg_1", "run_1", null, "You?"), visible_to: ["beta"] };
   const [run] = withPage(emptyDiscussion("dis_1"), page([asked], [live("run_1")])).runs;
   assert.ok(run);
   assert.deepEqual(waiting(run), ["beta waiting"]);
@@ -53,8 +53,11 @@ test("that another model was asked is worth knowing afterwards too", () => {
 });
 
 test("what was told of a run that is over is read with it, and heard once where it goes on", () => {
-  const [, ...told] = numbered("run_1", started, notice("fallback"), { type: "recap", title: "Chairs" });
-  const read = { ...page([message("msg_2", "run_1", "alpha", "Yes.", 9)]), told } as DiscussionDetail;
+  const [, ...notices] = numbered("run_1", started, notice("fallback"), {
+    type: "reference_summarized",
+    title: "Chairs",
+  });
+  const read = { ...page([message("msg_2", "run_1", "alpha", "Yes.", 9)]), notices } as DiscussionDetail;
   const [run] = withPage(emptyDiscussion("dis_1"), read).runs;
   assert.ok(run);
   assert.deepEqual(remarks(run), ["fallback"]);
@@ -62,7 +65,7 @@ test("what was told of a run that is over is read with it, and heard once where 
     run.referenceSummaries.map((one) => one.title),
     ["Chairs"],
   );
-  const [again] = applyEvents(withPage(emptyDiscussion("dis_1"), read), told).runs;
+  const [again] = applyEvents(withPage(emptyDiscussion("dis_1"), read), notices).runs;
   assert.equal(again?.notices.length, 1);
   assert.equal(again?.referenceSummaries.length, 1);
 });
@@ -78,7 +81,7 @@ test("each of several turns has its own remarks, when they are heard and when th
     ...message(`msg_${place}`, "run_1", "alpha", "Yes.", turn.at),
     round: place,
   }));
-  const [read] = withPage(emptyDiscussion("dis_1"), { ...page(answers), told: heard.notices }).runs;
+  const [read] = withPage(emptyDiscussion("dis_1"), { ...page(answers), notices: heard.notices }).runs;
   for (const run of [heard, read]) {
     const words = run?.turns.map((turn) => turnNotices(run, turn).map((one) => one.message));
     assert.deepEqual(words, [["0"], ["1"]]);

@@ -71,10 +71,10 @@ class Engine:
         `on_fenced` is called when another worker has taken over the runs of this one.
         """
         self.registry = registry
-        self.embedder = resolve_embedder(settings.embedding, registry) if settings.embedding else None
+        self.embedder = resolve_embedder(settings.embedding_model, registry) if settings.embedding_model else None
         self.model_resolver = ModelResolver(registry, stores.provider_keys, settings.fallback)
         models = self.model_resolver.resolve_with_fallbacks
-        call_limiter = CallLimiter(stores.database, stores.rate_limiter, settings.rates.model_calls_a_minute)
+        call_limiter = CallLimiter(stores.database, stores.rate_limiter, settings.rates.model_calls_per_minute)
         model_caller = ModelCaller(settings.limits, acquire_call=call_limiter.try_acquire_call)
         self.model_tasks = ModelTasks(stores, model_caller)
         self.titles = TitleGenerator(stores.database, models, self.model_tasks, stores.rate_limiter)
@@ -125,14 +125,14 @@ def build_services(settings: Settings, stores: Stores, engine: Engine) -> Servic
     run_planner = RunPlanner(stores.personas, stores.projects, context_limits)
     budget_service = BudgetService(stores, models)
     start_run = engine.run_manager.start_run
-    memory, task_model = engine.channel_memory, settings.clerk
+    memory, task_model = engine.channel_memory, settings.task_model
     discussion_service = DiscussionService(
         stores, run_planner, start_run, attachments, engine.titles, budget_service, memory, task_model
     )
     participant_resolver = ParticipantResolver(registry, stores.personas, engine.tool_catalog)
     _check_models(settings, participant_resolver)
     draft_validator = DraftValidator(participant_resolver, stores.personas, stores.projects)
-    default_participants = DefaultParticipants(model_resolver, registry, settings.line_up, settings.model)
+    default_participants = DefaultParticipants(model_resolver, registry, settings.participants, settings.model)
     virtual_models = VirtualModels(
         discussion_service, run_planner, participant_resolver, default_participants, stores.presets
     )
@@ -204,7 +204,7 @@ def _check_models(settings: Settings, participant_resolver: ParticipantResolver)
     for name, others in settings.fallback.items():
         for model in (name, *others):
             participant_resolver.check_model(model, f"fallback of {name} in the settings")
-    named = {"clerk": (settings.clerk,) if settings.clerk else (), "line_up": settings.line_up}
+    named = {"task_model": (settings.task_model,) if settings.task_model else (), "participants": settings.participants}
     for field, models in named.items():
         for model in models:
             participant_resolver.check_model(model, f"{field} in the settings")

@@ -54,7 +54,7 @@ class Worker:
             encryptor,
             worker_id=self.id,
             builtin_personas=builtin_personas(),
-            weekly_budget=settings.budget,
+            weekly_budget=settings.weekly_budget_usd,
         )
         self.engine = Engine(settings, self.stores, registry, environment or {}, self._exit_when_fenced)
         self.services = build_services(settings, self.stores, self.engine)
@@ -70,7 +70,7 @@ class Worker:
             self.registry,
             self.lock_files,
             self.id,
-            settings.lease,
+            settings.worker_lease_seconds,
             self.engine.run_manager.take_over,
             self._exit_when_fenced,
         )
@@ -82,7 +82,7 @@ class Worker:
             log.warning("no account can log in yet; create one with `moot user add NAME`")
         app = create(self.services, caller, settings.metrics_token)
         page = StaticFilesApp(app, await asyncio.to_thread(read_static_files, STATIC_DIR))
-        return SameOriginMiddleware(page, loopback=loopback, allowed_hosts=frozenset(settings.hosts))
+        return SameOriginMiddleware(page, loopback=loopback, allowed_hosts=frozenset(settings.allowed_hosts))
 
     @contextlib.asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
@@ -100,13 +100,18 @@ class Worker:
             services.sse_connections.close_stuck_connections(),
             services.revocations.check_periodically(),
         ]
-        run_discovery = [self._launch_run_manager(), run_manager.poll_unstarted_runs(self._settings.lease)]
+        run_discovery = [
+            self._launch_run_manager(),
+            run_manager.poll_unstarted_runs(self._settings.worker_lease_seconds),
+        ]
         if self._database.is_postgres:
             await self._monitor.join_cluster()
             loops += [receive_notifications(self._database, self._on_notification_gap)]
             run_discovery += [
                 self._monitor.run_heartbeats(),
-                run_manager.poll_unregistered_workers(self._settings.lease, self.registry.register_as_left),
+                run_manager.poll_unregistered_workers(
+                    self._settings.worker_lease_seconds, self.registry.register_as_left
+                ),
             ]
         self._run_discovery_tasks = [asyncio.create_task(loop) for loop in run_discovery]
         tasks = [*(asyncio.create_task(loop) for loop in loops), *self._run_discovery_tasks]
@@ -193,7 +198,7 @@ def _needs_no_login(settings: Settings, *, loopback: bool) -> bool:
     """Return True if only the user of this machine can connect. `hosts` settings imply other clients."""
     if settings.auth == "local" and not loopback:
         raise BadSettings("MOOT_AUTH: `local` allows only a loopback --host. Remove MOOT_AUTH or --host.")
-    return settings.auth == "local" or (settings.auth is None and loopback and not settings.hosts)
+    return settings.auth == "local" or (settings.auth is None and loopback and not settings.allowed_hosts)
 
 
 def _exit_on_failure(task: asyncio.Task[None]) -> None:

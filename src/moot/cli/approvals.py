@@ -10,8 +10,8 @@ from moot.streaming.cancellation import cancel_tasks
 from moot.terminal.readers import strip_control_chars
 from moot.types.errors import MootError
 from moot.types.events import (
-    ApprovalGiven,
-    ApprovalWanted,
+    ApprovalRequested,
+    ApprovalResolved,
     Event,
     RunStarted,
     ToolCalled,
@@ -107,16 +107,16 @@ class ApprovalPrompts:
 
     def process_events(self, events: Sequence[Event]) -> None:
         """Open and cancel prompts. A later event of the batch may already answer an earlier one."""
-        open_requests: dict[str, ApprovalWanted] = {}
+        open_requests: dict[str, ApprovalRequested] = {}
         for event in events:
             match event:
                 case RunStarted(participants=participants):
                     self._names = {who.id: who.name for who in participants}
                 case ToolCalled(call_id=call):
                     self._calls[call] = event
-                case ApprovalWanted(call_id=call):
+                case ApprovalRequested(call_id=call):
                     open_requests[call] = event
-                case ApprovalGiven(call_id=call):
+                case ApprovalResolved(call_id=call):
                     open_requests.pop(call, None)
                     self._cancel_prompt(call)
                 case TurnStarted(participant=who) | TurnEnded(participant=who):
@@ -125,7 +125,7 @@ class ApprovalPrompts:
                         self._cancel_prompt(call)
         for call, one in open_requests.items():
             self._prompt_tasks[call] = asyncio.create_task(
-                self._prompt_for_call(self._calls[call], is_repeated=one.again)
+                self._prompt_for_call(self._calls[call], is_repeated=one.repeated)
             )
 
     def _cancel_prompt(self, call: str) -> None:

@@ -51,7 +51,7 @@ async def _run_ask(options: AskOptions, piped: str) -> int:
         models = options.models or (await resolve_default_model(chosen, registry),)
         plan = build_run_plan(options, make_participants(models))
         chains = await select_models(plan, files, chosen, registry)
-        if options.cap is not None:
+        if options.max_cost_usd is not None:
             await _warn_unknown_prices(chains)
         message, model_caller = _build_user_message(options, piped, files), ModelCaller(chosen.limits)
         names = {who.id: who.name for who in plan.participants}
@@ -60,10 +60,10 @@ async def _run_ask(options: AskOptions, piped: str) -> int:
 
 
 async def _warn_unknown_prices(chains: ModelChains) -> None:
-    """Warn about models whose cost `--cap` cannot count."""
+    """Warn about models whose cost `--max-cost-usd` cannot count."""
     for model in {model.name: model for chain in chains.values() for model in chain}.values():
         if await asyncio.to_thread(model.provider.call_cost_usd, model.model, Usage(1, 1)) is None:
-            sys.stderr.write(f"moot: The price of {model.name} is unknown. --cap does not count it.\n")
+            sys.stderr.write(f"moot: The price of {model.name} is unknown. --max-cost-usd does not count it.\n")
 
 
 def _read_piped_input() -> str:
@@ -134,8 +134,8 @@ async def _ask_participants(
             reader.close()
     if recorder.write_error is not None:
         return handle_write_error(recorder.write_error)
-    if options.board is not None:
-        _write_whiteboard(options.board, replay_actions(recorder.run.actions))
+    if options.whiteboard is not None:
+        _write_whiteboard(options.whiteboard, replay_actions(recorder.run.actions))
     if options.usage:
         lines = usage_lines(plan.participants, recorder.run.ended_turns, recorder.run.analyses)
         sys.stderr.write("".join(f"moot: {line}\n" for line in lines))
@@ -150,12 +150,12 @@ def _write_whiteboard(path: Path, board: Board) -> None:
         path.write_bytes(render_png(board) if path.suffix == ".png" else render_svg(board).encode())
         sys.stderr.write(f"moot: Wrote the whiteboard to {path}.\n")
     except OSError as error:
-        raise UsageError(f"--board {path}: cannot write the file: {error.strerror}.") from error
+        raise UsageError(f"--whiteboard {path}: cannot write the file: {error.strerror}.") from error
 
 
 def _exit_code(run_ended: RunEnded, turns: Sequence[TurnEnded], stop: StopSignal) -> int:
-    """Return 130 for a run that the user stopped. A run that reached `--cap` succeeds if a turn completed."""
-    if stop.reason == "over_cap":
+    """Return 130 for a run that the user stopped. A run that reached `--max-cost-usd` succeeds if a turn completed."""
+    if stop.reason == "max_cost":
         return 0 if any(turn.status == "completed" for turn in turns) else 1
     match run_ended.status:
         case "stopped" | "interrupted":

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from moot.types.errors import UsageError
 from moot.types.modes import (
-    DEFAULT_EARLY_TURNS,
     DEFAULT_LESSON_TURNS,
+    DEFAULT_QUESTION_TURNS,
     MODES,
     AdvisorOptions,
     DebateOptions,
@@ -40,16 +40,16 @@ class AskOptions(Struct, frozen=True, kw_only=True):
     mode: ModeName | None = None
     rounds: int | None = None
     lead: str | None = None
-    gate: bool = False
+    skip_if_agreed: bool = False
     quorum: int | None = None
     deadline: float | None = None
-    early: int | None = None
+    question_turns: int | None = None
     cross_talk: bool = False
     synthesis: bool = False
     roles: tuple[str, ...] = ()
     turns: int | None = None
-    board: Path | None = None
-    cap: float | None = None
+    whiteboard: Path | None = None
+    max_cost_usd: float | None = None
     tools: tuple[str, ...] = ()
     json: bool = False
     usage: bool = False
@@ -70,7 +70,7 @@ def validate_options(options: AskOptions) -> None:
     _validate_lesson_options(options)
     if options.quorum is not None and options.quorum > model_count:
         raise UsageError(f"--quorum {options.quorum}: more than the {model_count} models. Use a smaller number.")
-    for name, number in (("--deadline", options.deadline), ("--cap", options.cap)):
+    for name, number in (("--deadline", options.deadline), ("--max-cost-usd", options.max_cost_usd)):
         if number is not None and not 0 < number < inf:
             raise UsageError(f"{name} must be more than 0.")
 
@@ -83,10 +83,12 @@ def _validate_lesson_options(options: AskOptions) -> None:
         raise UsageError(
             f"--role: given {len(options.roles)} times for {model_count} models. Give it at most once per model."
         )
-    if options.board is not None and options.board.suffix not in {".svg", ".png"}:
-        raise UsageError(f"--board {options.board.name}: unknown format. The name must end in .svg or .png.")
-    if options.board is not None and not options.board.absolute().parent.is_dir():
-        raise UsageError(f"--board {options.board}: there is no folder {options.board.parent}. Create it first.")
+    if options.whiteboard is not None and options.whiteboard.suffix not in {".svg", ".png"}:
+        raise UsageError(f"--whiteboard {options.whiteboard.name}: unknown format. The name must end in .svg or .png.")
+    if options.whiteboard is not None and not options.whiteboard.absolute().parent.is_dir():
+        raise UsageError(
+            f"--whiteboard {options.whiteboard}: there is no folder {options.whiteboard.parent}. Create it first."
+        )
 
 
 def build_run_plan(options: AskOptions, participants: Sequence[Participant]) -> RunPlan:
@@ -109,20 +111,20 @@ def build_run_plan(options: AskOptions, participants: Sequence[Participant]) -> 
         participants=assign_lesson_roles(configured, mode),
         personas={who.id: system for who in configured} if system else {},
         rounds=options.rounds or 2,
-        introduced=MODES[mode].knows_others,
+        knows_others=MODES[mode].knows_others,
         debate=DebateOptions(
             lead=_resolve_lead(options.lead, participants),
             quorum=options.quorum,
             deadline=options.deadline,
-            gate=options.gate,
+            skip_if_agreed=options.skip_if_agreed,
         ),
         directed=DirectedOptions(turns=options.turns or DEFAULT_LESSON_TURNS),
         advisors=AdvisorOptions(
-            early=DEFAULT_EARLY_TURNS if options.early is None else options.early,
+            question_turns=DEFAULT_QUESTION_TURNS if options.question_turns is None else options.question_turns,
             cross_talk=options.cross_talk,
             synthesis=options.synthesis,
         ),
-        cap=options.cap,
+        max_cost_usd=options.max_cost_usd,
     )
 
 
@@ -146,7 +148,7 @@ def _has_option(spec: ModeSpec, field: str) -> bool:
             return spec.in_rounds
         case "roles":
             return spec.has_roles
-        case "board":
+        case "whiteboard":
             return spec.has_whiteboard
     return spec.options is not None and field in spec.options.__struct_fields__
 

@@ -59,7 +59,7 @@ async def build_discord_deps(worker: "Worker", app_settings: "Settings") -> "Dis
         await services.rate_limits.count_run_start(account, mode)
 
     return DiscordDeps(
-        caller=await _resolve_caller(worker, app_settings.discord.user),
+        caller=await _resolve_caller(worker, app_settings.discord.account),
         database=stores.database,
         discussion_service=services.discussion_service,
         check_rate_limit=check_rate_limit,
@@ -75,9 +75,9 @@ async def build_discord_deps(worker: "Worker", app_settings: "Settings") -> "Dis
         whiteboards=services.whiteboards,
         image_renderer=services.image_renderer,
         approvals=stores.approvals,
-        delivery_style=app_settings.discord.degree,
-        block_impersonation=app_settings.discord.guard,
-        reasoning_channel=app_settings.discord.thoughts,
+        delivery_style=app_settings.discord.delivery,
+        block_impersonation=app_settings.discord.block_impersonation,
+        reasoning_channel=app_settings.discord.reasoning_channel,
         default_model=app_settings.model,
     )
 

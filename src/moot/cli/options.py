@@ -33,13 +33,13 @@ Lead = Annotated[
         help="Who writes the synthesis of a debate: a name such as Beta, or the number of its -m. Default: the first."
     ),
 ]
-SkipIfAgreed = Annotated[bool, typer.Option("--gate", help="Skip the debate if the first answers agree.")]
+SkipIfAgreed = Annotated[bool, typer.Option("--skip-if-agreed", help="Skip the debate if the first answers agree.")]
 Quorum = Annotated[int | None, typer.Option(min=1, help="End a stage of a debate after N answers.", metavar="N")]
 Deadline = Annotated[
     float | None,
     typer.Option(help="Time limit for each stage of a debate.", metavar="SECONDS"),
 ]
-Early = Annotated[
+QuestionTurns = Annotated[
     int | None,
     typer.Option(min=0, max=100, help="First turns in which an advisor only asks questions. Default: 3.", metavar="N"),
 ]

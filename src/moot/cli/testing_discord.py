@@ -16,18 +16,18 @@ DEMO_PARTICIPANTS = "sceptic = scripted/doubting, engineer = scripted/building, 
 DEMO_SCRIPTS = """
 [doubting]
 answer = "Round for whom? A round table wastes every corner of a room."
-when = { "Historian said" = "Kings are no reason. But nobody sits at its head: I give in." }
-chunk = 70
+answer_if_contains = { "Historian said" = "Kings are no reason. But nobody sits at its head: I give in." }
+chunk_chars = 70
 
 [building]
 answer = "A round top needs one leg in the middle, and none in the way."
-when = { "Historian said" = "Then let me draw it. One leg, three feet.\\n\\nFirst the foot: it must be as wide as the top is, or it tips over." }
-chunk = 70
-pace = 600.0
+answer_if_contains = { "Historian said" = "Then let me draw it. One leg, three feet.\\n\\nFirst the foot: it must be as wide as the top is, or it tips over." }
+chunk_chars = 70
+chunk_interval_seconds = 600.0
 
 [remembering]
 answer = "Kings had long tables, so that everybody knew who was the king."
-chunk = 70
+chunk_chars = 70
 """
 MESSAGE_LINK = re.compile(r" \(https://\S+\)")
 

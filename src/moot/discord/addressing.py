@@ -59,7 +59,7 @@ async def _next_participant_id(deps: DiscordDeps, run: Run) -> str | None:
         return None
     plan = await deps.runs.get_plan(runs[-1 - chained].id)
     answers = [one for one in await deps.discussions.run_messages(run.id) if one.participant and one.content]
-    if plan.answering is None or not answers:
+    if plan.responders is None or not answers:
         return None
     others = [who for who in plan.participants if who.id != answers[-1].participant]
     return next(iter(find_named_participants(answers[-1].content, others)), None)

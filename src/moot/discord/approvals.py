@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from moot.discord.format.messages import split_piece, strip_markdown
 from moot.discord.format.pieces import CodeBlock
-from moot.types.events import ApprovalWanted, ToolCalled, TurnKey
+from moot.types.events import ApprovalRequested, ToolCalled, TurnKey
 from moot.types.tools import ApprovalDecision, ApprovalOutcome
 
 MAX_ARGUMENT_CHARS = 600
@@ -64,7 +64,7 @@ class OpenApprovals:
     def record_call(self, call: ToolCalled) -> None:
         self._arguments[call.call_id] = _printable_arguments(call.arguments)
 
-    def open_approval(self, event: ApprovalWanted, participant_name: str, position: int) -> PostedApproval:
+    def open_approval(self, event: ApprovalRequested, participant_name: str, position: int) -> PostedApproval:
         text = _approval_text(event, participant_name, self._arguments[event.call_id])
         approval = self.open_approvals[event.call_id] = PostedApproval(event.call_id, event.turn_key, position, text)
         return approval
@@ -83,14 +83,14 @@ class OpenApprovals:
         ]
 
 
-def _approval_text(event: ApprovalWanted, participant_name: str, arguments: str) -> str:
+def _approval_text(event: ApprovalRequested, participant_name: str, arguments: str) -> str:
     tool = event.name.replace("`", "'")
     [block] = split_piece(CodeBlock("json", arguments))
     lines = [
         f"**{strip_markdown(participant_name)}** wants to call `{tool}`, which may change something:",
         block.text,
     ]
-    return "\n".join([*lines, REPEATED_CALL_WARNING] if event.again else lines)
+    return "\n".join([*lines, REPEATED_CALL_WARNING] if event.repeated else lines)
 
 
 def _printable_arguments(arguments: str) -> str:

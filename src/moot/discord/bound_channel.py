@@ -96,7 +96,7 @@ class BoundChannel:
     async def deliver_runs_forever(self) -> None:
         while True:
             self._runs_changed.clear()
-            if self.binding.trouble is None:
+            if self.binding.error is None:
                 for run in await self._find_undelivered_runs():
                     await self._deliver_run(run)
             await _wait_for_event(self._runs_changed)
@@ -109,9 +109,9 @@ class BoundChannel:
 
     async def _handle_message(self, message: discord.Message) -> None:
         """Apply a stop request at once; queue any other message."""
-        if self.binding.trouble is not None:  # a new message proves that the channel works again
+        if self.binding.error is not None:  # a new message proves that the channel works again
             await self._deps.channels.record_error(self.binding.id, None)
-            self.binding = replace(self.binding, trouble=None)
+            self.binding = replace(self.binding, error=None)
         live = await self.live_run()
         current = live or (self._delivery.run if self._delivery and self._delivery.is_behind else None)
         active = current is not None and await self._run_author(current) == str(message.author.id)
@@ -240,7 +240,7 @@ class BoundChannel:
             new_message = NewMessage(
                 discussion=discussion.id,
                 message=text,
-                answering=answering,
+                responders=answering,
                 files=files,
                 channel=binding.id,
                 author=message.author.display_name,
@@ -251,7 +251,7 @@ class BoundChannel:
             participants=participants,
             mode=mode,
             rounds=binding.rounds,
-            answering=answering,
+            responders=answering,
             files=files,
             channel=binding.id,
             author=message.author.display_name,
@@ -306,7 +306,7 @@ class BoundChannel:
     async def disable_sending(self, trouble: str) -> None:
         """Stop sending to this channel and store the reason, which `/moot status` shows."""
         log.warning("discord channel disabled", extra={"channel": self.binding.id, "reason": trouble})
-        self.binding = replace(self.binding, trouble=trouble)
+        self.binding = replace(self.binding, error=trouble)
         await self._deps.channels.record_error(self.binding.id, trouble)
 
     async def _load_reply_notice(self, run: Run) -> str | None:

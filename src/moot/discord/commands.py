@@ -132,9 +132,9 @@ class DiscordCommands:
             lines.append(_describe_table(current.mode, current.participants))
             lines.append("A run is active." if live else "No run is active.")
         lines += [
-            f"Sending to <#{other.id}> is disabled: {other.trouble}"
+            f"Sending to <#{other.id}> is disabled: {other.error}"
             for other in await self._deps.channels.list_bindings(self._tenant)
-            if other.trouble is not None and other.guild == str(channel.guild.id)
+            if other.error is not None and other.guild == str(channel.guild.id)
         ]
         return CommandReply("\n".join(lines))
 

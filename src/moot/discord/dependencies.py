@@ -44,7 +44,7 @@ class DiscordDeps(Struct, frozen=True, kw_only=True):
     whiteboards: Whiteboards
     image_renderer: ImageRenderer
     approvals: Approvals
-    delivery_style: DeliveryStyle = 1
+    delivery_style: DeliveryStyle = "paragraphs"
     block_impersonation: bool = False  # cut an answer off where it speaks as another participant
     reasoning_channel: str | None = None  # id of the channel that receives reasoning; None disables it
     default_model: str | None = None  # used when a command names no model

@@ -17,14 +17,14 @@ from moot.discord.posts import DeliveryStep, DropPending, ResolvePrompt, Retract
 from moot.types.chunks import LENGTH_LIMIT_NOTE
 from moot.types.events import (
     ActionTaken,
-    ApprovalGiven,
-    ApprovalWanted,
-    Decided,
+    ApprovalRequested,
+    ApprovalResolved,
     Event,
     Notice,
     NoticeKind,
     RunEnded,
     RunStarted,
+    SpeakerSelected,
     SummaryMade,
     TextDelta,
     TextRetracted,
@@ -38,7 +38,7 @@ from moot.types.modes import USER_SPEAKS_NEXT
 from moot.types.participants import Participant
 
 VISIBLE_NOTICES: frozenset[NoticeKind] = frozenset(
-    {"fallback", "gave_up", "lead_replaced", "agreed", "cap", "missing", "tools"}
+    {"fallback", "gave_up", "lead_replaced", "agreed", "max_cost", "missing", "tools"}
 )
 
 
@@ -103,9 +103,9 @@ class RunPresenter:
                 self._tool_turns.add(event.turn_key)
                 self._approvals.record_call(event)
                 return self._post_or_queue(event.turn_key, formatter.flush_boundary())
-            case ApprovalWanted() if event.turn_key in self._formatters:
+            case ApprovalRequested() if event.turn_key in self._formatters:
                 return self._post_approval(event)
-            case ApprovalGiven(call_id=call, answer=answer):
+            case ApprovalResolved(call_id=call, outcome=answer):
                 return self._resolve_approvals(self._approvals.close_approval(call), OUTCOME_TEXTS[answer])
             case ToolReturned(call_id=call):
                 return self._resolve_approvals(self._approvals.close_approval(call), INTERRUPTED_TEXT)
@@ -128,7 +128,7 @@ class RunPresenter:
                 return self._plan_small_print(message)
             case SummaryMade(summary=summary):
                 return self._plan_messages(map(PlannedMessage, split_into_messages(f"**Summary** {summary.overview}")))
-            case Decided(next=following) if following == USER_SPEAKS_NEXT:
+            case SpeakerSelected(next=following) if following == USER_SPEAKS_NEXT:
                 return self._plan_small_print("Over to you.")
             case RunEnded(status="interrupted"):
                 return [DropPending()]
@@ -165,7 +165,7 @@ class RunPresenter:
         self._tool_turns.discard(turn_key)
         return self._resolve_approvals(self._approvals.close_turn_approvals(turn_key), INTERRUPTED_TEXT)
 
-    def _post_approval(self, event: ApprovalWanted) -> list[DeliveryStep]:
+    def _post_approval(self, event: ApprovalRequested) -> list[DeliveryStep]:
         name, position = self._participant_name(event.turn_key), self._next_position
         approval = self._approvals.open_approval(event, name, position)
         return self._plan_messages([PlannedMessage(approval.text, call_id=approval.call_id)])
@@ -281,4 +281,4 @@ def _overflow_notice(formatter: MessageFormatter) -> list[PlannedMessage]:
 def _truncation_notice(event: TurnEnded) -> list[PlannedMessage]:
     if event.status == "partial":
         return [PlannedMessage(small_print(f"Cut off: {event.fault.message if event.fault else 'the stream ended'}"))]
-    return [PlannedMessage(small_print(LENGTH_LIMIT_NOTE))] if event.finish == "length" else []
+    return [PlannedMessage(small_print(LENGTH_LIMIT_NOTE))] if event.finish_reason == "length" else []

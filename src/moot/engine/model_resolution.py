@@ -105,7 +105,7 @@ class DefaultParticipants:
             found = self._configured_models or (await self.discover_models(tenant)).models
         except FeatureUnavailable as error:
             raise UsageError(
-                f"model: no model is available. Set line_up in the settings, or store a key. {error}"
+                f"model: no model is available. Set participants in the settings, or store a key. {error}"
             ) from error
         if single:
             return found[:1]

@@ -35,10 +35,10 @@ def count_turn(turn_end: TurnEnded) -> None:
     TURNS_ENDED.labels(provider, turn_end.status).inc()
     TOKENS_COUNTED.labels(provider, "input").inc(turn_end.usage.input)
     TOKENS_COUNTED.labels(provider, "output").inc(turn_end.usage.output)
-    if turn_end.cost:
-        COST_USD.labels(provider).inc(turn_end.cost)
-    if turn_end.first_token is not None:
-        FIRST_TOKEN_SECONDS.labels(provider).observe(turn_end.first_token)
+    if turn_end.cost_usd:
+        COST_USD.labels(provider).inc(turn_end.cost_usd)
+    if turn_end.first_token_seconds is not None:
+        FIRST_TOKEN_SECONDS.labels(provider).observe(turn_end.first_token_seconds)
 
 
 OTLP_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
@@ -85,7 +85,7 @@ def record_turn_span(run: str, turn_end: TurnEnded) -> None:
     now = time.time_ns()
     span = _tracer.start_span(
         "turn",
-        start_time=now - int(turn_end.latency * 1e9),
+        start_time=now - int(turn_end.latency_seconds * 1e9),
         attributes={
             "moot.run": run,
             "moot.participant": turn_end.participant,

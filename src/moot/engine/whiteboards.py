@@ -33,7 +33,7 @@ class Whiteboards:
         found = await self._find_run(tenant, discussion, run)
         messages = await self._discussions.list_messages(discussion)
         # A failed regeneration left the old answer in place, so its events do not count.
-        if found is None or (found.again and found.status not in (*LIVE_STATUSES, "completed")):
+        if found is None or (found.regenerates and found.status not in (*LIVE_STATUSES, "completed")):
             return await asyncio.to_thread(replay_messages, messages)
         events = await self._read_events(found.id, seq)
         return await asyncio.to_thread(_apply_run_actions, messages, found, fold_events(events).actions)
@@ -62,7 +62,7 @@ def _apply_run_actions(messages: Sequence[Message], run: Run, actions: Sequence[
 
     A regenerated answer replaces the old one, so the later messages are replayed after it.
     """
-    matches = (at for at, message in enumerate(messages) if run.id == message.run or run.again == message.id)
+    matches = (at for at, message in enumerate(messages) if run.id == message.run or run.regenerates == message.id)
     index = next(matches, len(messages))
     board = replay_actions(actions, replay_messages(messages[:index]))
-    return replay_actions(board_entries(messages[index + 1 :]), board) if run.again else board
+    return replay_actions(board_entries(messages[index + 1 :]), board) if run.regenerates else board

@@ -29,4 +29,4 @@ PROGRAMS: Mapping[str, ModeProgram] = {
 
 def program_for_plan(plan: RunPlan) -> ModeProgram:
     """Return the program of the plan's mode, or `regenerate` if the plan has a target for it."""
-    return PROGRAMS[plan.mode] if plan.again is None else partial(regenerate, target=plan.again)
+    return PROGRAMS[plan.mode] if plan.regenerate is None else partial(regenerate, target=plan.regenerate)

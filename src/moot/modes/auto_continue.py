@@ -10,7 +10,7 @@ from moot.prompts.visibility import everything
 async def auto_continue(table: Table) -> None:
     participants = table.plan.responding_participants
     instruction = load_template("go_on_together" if len(participants) > 1 else "go_on_alone")
-    speakers = islice(cycle(participants), table.plan.first, None)
+    speakers = islice(cycle(participants), table.plan.first_position, None)
     silent = 0
     for step in range(table.plan.turns):
         status = await table.speak(next(speakers), "continue", round=step, view=everything, instruction=instruction)

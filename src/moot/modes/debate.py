@@ -13,9 +13,9 @@ from moot.prompts.debate import rebuttal_instructions, synthesis_instructions
 from moot.prompts.tasks.claims import claims_task
 from moot.prompts.tasks.debate_summary import agreement_task, debate_summary_task
 from moot.prompts.tasks.ranking import count_votes, vote_task
-from moot.prompts.visibility import briefed, own_thread
+from moot.prompts.visibility import own_thread, with_instructions
 from moot.types.billing import format_usd
-from moot.types.events import Agreed, BallotCast
+from moot.types.events import AgreementChecked, VoteCast
 from moot.types.participants import Participant
 
 MIN_ANSWERS_TO_RANK = 3  # with two, each voter would have a list of one
@@ -49,16 +49,16 @@ async def _should_debate(table: Table, remaining: Sequence[Participant]) -> bool
             remaining, "missing", f"Only {remaining[0].name} answered: there is nothing to debate."
         )
         return False
-    if table.plan.debate.gate:
+    if table.plan.debate.skip_if_agreed:
         verdict = await table.run_analysis(
-            "gate", _task_participant(table, _sort_lead_first(table, remaining)[0]), agreement_task
+            "agreement", _task_participant(table, _sort_lead_first(table, remaining)[0]), agreement_task
         )
-        if isinstance(verdict, Agreed) and verdict.agree:
-            saved = "" if verdict.saved is None else f", which saved about {format_usd(verdict.saved)}"
+        if isinstance(verdict, AgreementChecked) and verdict.agree:
+            saved = "" if verdict.saved_usd is None else f", which saved about {format_usd(verdict.saved_usd)}"
             await table.complete_lanes(remaining, "agreed", f"{verdict.reason} The debate was skipped{saved}.")
             return False
     if not await table.can_afford("The debate", remaining, rebuttal_instructions, reserve_for=synthesis_instructions):
-        await table.complete_lanes(remaining, "cap", "The first answers stand as they are.")
+        await table.complete_lanes(remaining, "max_cost", "The first answers stand as they are.")
         return False
     return True
 
@@ -81,12 +81,12 @@ async def _write_conclusion(table: Table, participants: Sequence[Participant]) -
     Cost checks run first: a coroutine of `run_concurrently` must be a single method call.
     """
     rules, analyst = table.plan.debate, _task_participant(table, participants[0])
-    with_analyses = table.plan.minutes
+    with_analyses = table.plan.debate_report
     claims = (
         with_analyses
-        and rules.ledger
+        and rules.claims
         and await table.can_afford(
-            "The ledger", participants[:1], synthesis_instructions, reserve_for=synthesis_instructions
+            "The list of claims", participants[:1], synthesis_instructions, reserve_for=synthesis_instructions
         )
     )
     enough = with_analyses and rules.ranking and len(participants) >= MIN_ANSWERS_TO_RANK
@@ -99,7 +99,7 @@ async def _write_conclusion(table: Table, participants: Sequence[Participant]) -
             participants,
             "synthesis",
             round=table.revision,
-            view=briefed,
+            view=with_instructions,
             build_instructions=synthesis_instructions,
             role="synthesis",
         )
@@ -113,14 +113,14 @@ async def _write_conclusion(table: Table, participants: Sequence[Participant]) -
             )
         )
     if claims:
-        tasks.append(table.run_analysis("ledger", analyst, claims_task))
+        tasks.append(table.run_analysis("claims", analyst, claims_task))
     if ranked:
         tasks += [table.run_analysis("ranking", who, partial(vote_task, voter=who.id)) for who in participants]
-    ballots = [one for one in await table.run_concurrently(*tasks) if isinstance(one, BallotCast)]
-    if ballots:
-        await table.record_result(count_votes(ballots))
+    votes = [one for one in await table.run_concurrently(*tasks) if isinstance(one, VoteCast)]
+    if votes:
+        await table.record_result(count_votes(votes))
 
 
 def _task_participant(table: Table, fallback: Participant) -> Participant:
     """Return the participant for analysis tasks: `fallback`, with the task model if the plan has one."""
-    return replace(fallback, model=table.plan.clerk or fallback.model)
+    return replace(fallback, model=table.plan.task_model or fallback.model)

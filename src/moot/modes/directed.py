@@ -15,8 +15,8 @@ from moot.prompts.tasks.director import (
     fallback_decision,
 )
 from moot.prompts.tasks.task import AnalysisTask
-from moot.prompts.visibility import in_lesson
-from moot.types.events import Decided
+from moot.prompts.visibility import lesson_view
+from moot.types.events import SpeakerSelected
 from moot.types.modes import LESSON_ENDS, LESSON_STAGE, USER_SPEAKS_NEXT
 
 
@@ -36,7 +36,7 @@ async def directed(table: Table) -> None:
             who,
             LESSON_STAGE,
             round=turn,
-            view=in_lesson,
+            view=lesson_view,
             build_instructions=lesson_instructions,
             with_actions=True,
         )
@@ -44,13 +44,13 @@ async def directed(table: Table) -> None:
             stopped.add(who.id)
 
 
-async def _select_speaker(table: Table, context: DirectorContext) -> Decided:
+async def _select_speaker(table: Table, context: DirectorContext) -> SpeakerSelected:
     """Send a model request only if the rules return no decision. Fall back to a default on errors."""
     decision = decide_by_rules(context)
     if decision is None:
-        director = replace(table.plan.lead, model=table.plan.clerk or table.plan.lead.model)
+        director = replace(table.plan.lead, model=table.plan.task_model or table.plan.lead.model)
         result = await table.run_analysis("director", director, partial(_build_task, context), round=context.turn)
-        decision = result if isinstance(result, Decided) else fallback_decision(context)
+        decision = result if isinstance(result, SpeakerSelected) else fallback_decision(context)
     await table.record_result(decision)
     return decision
 

@@ -11,6 +11,6 @@ async def regenerate(table: Table, target: RegenerateTarget) -> None:
         target.stage,
         round=target.round,
         view=view_of_run(target.run, target.view),
-        instruction=target.instruction,
+        instruction=target.instructions,
         with_actions=table.plan.spec.has_whiteboard,
     )

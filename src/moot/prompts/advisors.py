@@ -35,7 +35,7 @@ def advisor_identity(plan: RunPlan, participant: Participant, visible_messages: 
     if not visible_messages or not visible_messages[-1].hidden:
         now = visible_messages[-1].run if visible_messages else None
         turns = {one.run for one in visible_messages if one.participant == participant.id and one.run != now}
-        layers.append(load_template("advisor_asks" if len(turns) < plan.advisors.early else "advisor_engages"))
+        layers.append(load_template("advisor_asks" if len(turns) < plan.advisors.question_turns else "advisor_engages"))
     return "\n\n".join(layers)
 
 
@@ -54,7 +54,7 @@ def advisor_thread(
     turns = _split_turns([one for one in mine if one.run != now], attachments)
     current = [piece for one in mine if one.run == now for piece in _message_pieces(one, attachments)]
     if instruction:
-        current.append(PromptPiece("user", "instruction", Text(instruction)))
+        current.append(PromptPiece("user", "instructions", Text(instruction)))
     elif not current or current[-1].role == "assistant":
         current.append(PromptPiece("user", "filler", Text(load_template("your_turn"))))
     block = Text(_render_answers("advisor_reference", others)) if any(map(_has_content, others)) else None
@@ -73,10 +73,10 @@ def advisor_thread(
 def advisor_window_tokens(plan: RunPlan, participant: Participant) -> int:
     """Token limit of the request: the context window minus the answer, capped by the budget."""
     measure = plan.limits_for_model(participant.model)
-    if measure.context is None:
-        return plan.advisors.budget
-    answer = min(participant.max_tokens or measure.answer, measure.context // 2)
-    return min(plan.advisors.budget, measure.context - answer)
+    if measure.context_tokens is None:
+        return plan.advisors.max_prompt_tokens
+    answer = min(participant.max_tokens or measure.max_answer_tokens, measure.context_tokens // 2)
+    return min(plan.advisors.max_prompt_tokens, measure.context_tokens - answer)
 
 
 def cross_talk_instructions(messages: Sequence[Message], run: str, participant: str, max_chars: int) -> str:
@@ -123,7 +123,7 @@ def _message_pieces(message: Message, attachments: AttachmentsByMessage) -> list
     if message.role != "user":
         return [PromptPiece("assistant", "own", Text(message.content), message.name, message.id)]
     if message.hidden:
-        return [PromptPiece("user", "instruction", Text(message.content), None, message.id)]
+        return [PromptPiece("user", "instructions", Text(message.content), None, message.id)]
     at = datetime.fromtimestamp(message.created_at, UTC)
     words = Text(f"[{at:%Y-%m-%d %H:%M}] {message.content}")
     return [

@@ -63,7 +63,7 @@ def build_pieces(
             for one in _message_pieces(plan, message, participant, attachments or {})
         ]
         if instruction:
-            told.append(PromptPiece("user", "instruction", Text(instruction)))
+            told.append(PromptPiece("user", "instructions", Text(instruction)))
     return system + _ensure_user_ends(told)
 
 
@@ -115,7 +115,7 @@ def _message_pieces(
             return own_turn_pieces(message)
         return [PromptPiece("assistant", "own", Text(message.content), message.name, message.id)]
     if message.role == "user":
-        origin: Origin = "instruction" if message.hidden else "message"
+        origin: Origin = "instructions" if message.hidden else "message"
         words = PromptPiece("user", origin, Text(message.content), None, message.id)
         return [*attachment_pieces(attachments, message.id), words]
     said = "summed up for the table" if message.role == "synthesis" and message.name else "said"
@@ -128,7 +128,7 @@ def _identity_layer(plan: RunPlan, participant: Participant) -> str:
     """Return an empty string if the participant is alone, or if the plan hides the others."""
     present = [other for other in plan.participants if other.id != participant.id]
     answering = [other for other in plan.responding_participants if other.id != participant.id]
-    if not present or not plan.introduced:
+    if not present or not plan.knows_others:
         return ""
     name = plan.spec.identity if answering else "called_upon"
     others = present if name == "called_upon" else answering

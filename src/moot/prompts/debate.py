@@ -44,7 +44,7 @@ def debate_positions(messages: Sequence[Message], run: str) -> list[Position]:
 def rebuttal_instructions(messages: Sequence[Message], run: str, participant: str, max_chars: int) -> str:
     """The question, and the first answers of all other participants."""
     others = [one.first for one in debate_positions(messages, run) if one.participant != participant]
-    return load_template("read_the_others").format(
+    return load_template("rebuttal").format(
         question=user_question(messages, run), answers=_render_answers(others, max_chars)
     )
 
@@ -52,7 +52,7 @@ def rebuttal_instructions(messages: Sequence[Message], run: str, participant: st
 def synthesis_instructions(messages: Sequence[Message], run: str, participant: str, max_chars: int) -> str:  # noqa: ARG001 - shared signature
     """Ask for a synthesis of all final answers, including the participant's own."""
     finals = [one.final for one in debate_positions(messages, run)]
-    return load_template("sum_up").format(answers=_render_answers(finals, max_chars))
+    return load_template("synthesis").format(answers=_render_answers(finals, max_chars))
 
 
 def user_question(messages: Sequence[Message], run: str) -> str:

@@ -68,14 +68,14 @@ def board_entries(messages: Sequence[Message]) -> list[RecordedAction]:
     return [
         RecordedAction(participant=m.participant, action=action)
         for m in messages
-        if m.script and _is_valid_turn(m)
-        for action in parse_lesson_actions(m.script)
+        if m.lesson_items and _is_valid_turn(m)
+        for action in parse_lesson_actions(m.lesson_items)
     ]
 
 
 def own_turn_pieces(message: Message) -> list[PromptPiece]:
     """Render the turn as the JSON array that the model wrote. An interrupted turn gets a note."""
-    array = Text(message.script or performed([message.content]))
+    array = Text(message.lesson_items or performed([message.content]))
     spoken = PromptPiece("assistant", "own", array, message.name, message.id)
     if message.status == "completed":
         return [spoken]
@@ -84,9 +84,9 @@ def own_turn_pieces(message: Message) -> list[PromptPiece]:
 
 def turn_action_names(message: Message) -> tuple[str, ...]:
     """Return an empty tuple for a failed turn."""
-    if not message.script or not _is_valid_turn(message):
+    if not message.lesson_items or not _is_valid_turn(message):
         return ()
-    return tuple(map(get_action_name, parse_lesson_actions(message.script)))
+    return tuple(map(get_action_name, parse_lesson_actions(message.lesson_items)))
 
 
 def _is_valid_turn(message: Message) -> bool:

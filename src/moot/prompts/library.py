@@ -33,7 +33,7 @@ def parse_persona(name: str, text: str) -> Persona:
         uses=0,
         success_rate=None,
         level=level_for_uses(0),
-        shipped=True,
+        builtin=True,
         created_at=0.0,
     )
 

@@ -43,7 +43,7 @@ def entries_to_summarize(
     entries: Sequence[MemoryEntry], previous: MemorySummary | None, now: float
 ) -> list[MemoryEntry]:
     """Return expired entries that the previous summary does not include."""
-    kept, since = recent_entries(entries, now), previous.upto if previous else 0.0
+    kept, since = recent_entries(entries, now), previous.covers_until if previous else 0.0
     return [
         one
         for one in entries
@@ -60,7 +60,7 @@ def render_memory(entries: Sequence[MemoryEntry], summary: MemorySummary | None,
     kept, summary = recent_entries(entries, now), valid_summary(summary, now)
     elsewhere = summary is not None and any(one != discussion for one in summary.discussions)
     values = {
-        "summary": summary.words if summary and elsewhere else "",
+        "summary": summary.text if summary and elsewhere else "",
         "words": "\n".join(_render_entry(one) for one in kept if one.discussion != discussion),
         "details": "\n".join(f"- {one_line(one.details, MAX_ENTRY_CHARACTERS)}" for one in kept if one.details),
     }
@@ -89,16 +89,16 @@ def make_memory_summary(
     discussions = (*(previous.discussions if previous else ()), *(one.discussion for one in old_entries))
     newest_last = tuple(dict.fromkeys(reversed(discussions)))[::-1]
     return MemorySummary(
-        words=truncate_text(text.strip(), MAX_SUMMARY_CHARACTERS),
+        text=truncate_text(text.strip(), MAX_SUMMARY_CHARACTERS),
         discussions=newest_last[-MAX_SUMMARY_DISCUSSIONS:],
-        upto=max(one.said_at for one in old_entries),
+        covers_until=max(one.said_at for one in old_entries),
         created_at=now,
     )
 
 
 def _summary_material(previous: MemorySummary | None, old_entries: Sequence[MemoryEntry]) -> str:
     noted = [f"{one.name} noted: {one_line(one.details, MAX_ENTRY_CHARACTERS)}" for one in old_entries if one.details]
-    return "\n".join([*([previous.words] if previous else []), *map(_render_entry, old_entries), *noted])
+    return "\n".join([*([previous.text] if previous else []), *map(_render_entry, old_entries), *noted])
 
 
 def _render_entry(entry: MemoryEntry) -> str:

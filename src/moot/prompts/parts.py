@@ -24,9 +24,9 @@ Origin = Literal[
     "message",
     "own",
     "reference",
-    "recap",
+    "reference_summary",
     "file",
-    "instruction",
+    "instructions",
     "filler",
     "call",
     "result",
@@ -37,7 +37,7 @@ class Attachment(Struct, frozen=True):
     """A file, or the summary of another discussion, that a message refers to."""
 
     part: Part
-    origin: Literal["file", "recap"] = "file"
+    origin: Literal["file", "reference_summary"] = "file"
     name: str | None = None  # file name or discussion title
     size: int | None = None  # bytes
 
@@ -99,9 +99,9 @@ def tool_call_pieces(text: str, tool_uses: Iterable[ToolUse]) -> Iterator[Prompt
     """Yield, for each tool call, the text before it, the call and the result, as the model received them."""
     told = 0
     for use in tool_uses:
-        if words := text[told : use.said].strip():
+        if words := text[told : use.text_offset].strip():
             yield PromptPiece("assistant", "own", Text(words))
-        told = use.said
+        told = use.text_offset
         yield PromptPiece("assistant", "call", ToolCall(use.call_id, use.name, use.arguments), use.name)
         result = ToolResult(use.call_id, use.name, use.content, use.is_error)
         yield PromptPiece("user", "result", result, use.name)

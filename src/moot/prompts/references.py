@@ -43,7 +43,7 @@ def normalize_title(title: str) -> str:
 def reference_summary_request(material: str) -> ModelRequest:
     return ModelRequest(
         model="",
-        system=load_template("recap"),
+        system=load_template("reference_summary"),
         messages=(user_message(material),),
         max_tokens=MAX_SUMMARY_TOKENS,
     )

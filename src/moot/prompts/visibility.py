@@ -36,21 +36,21 @@ def own_thread(messages: Sequence[Message], participant: str, run: str) -> list[
     ]
 
 
-def briefed(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
+def with_instructions(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
     """All earlier runs; of this run only the user's question and the newest hidden instructions."""
     seen = everything(messages, participant, run)
     briefs = [message for message in seen if message.hidden and message.thread is None]
     return [one for one in seen if one.run != run or _is_question(one) or one in briefs[-1:]]
 
 
-def in_lesson(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
+def lesson_view(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
     """All messages, the participant's own turns with actions only, and the newest hidden instructions."""
     seen = [one for one in messages if _can_see(one, participant, run) or _has_own_actions(one, participant)]
     briefs = [message for message in seen if message.hidden]
     return [one for one in seen if not one.hidden or one in briefs[-1:]]
 
 
-def advised(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
+def advisor_view(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
     """Messages of the user and the participant in all runs, plus the newest hidden instructions.
 
     Of other participants, only the answers of the previous run.
@@ -72,7 +72,7 @@ def messages_visible_to_all(messages: Sequence[Message], participants: Collectio
     return [
         message
         for message in messages
-        if message.audience is None or {*message.audience, message.participant} >= set(participants)
+        if message.visible_to is None or {*message.visible_to, message.participant} >= set(participants)
     ]
 
 
@@ -81,7 +81,7 @@ def _is_question(message: Message) -> bool:
 
 
 def _can_see(message: Message, participant: str, run: str) -> bool:
-    meant = message.audience is None or participant in message.audience or message.participant == participant
+    meant = message.visible_to is None or participant in message.visible_to or message.participant == participant
     said = message.status != "failed" and message.content.strip() != ""
     own = message.thread is None or message.thread == participant
     shown = message.run == run or not message.hidden
@@ -89,11 +89,11 @@ def _can_see(message: Message, participant: str, run: str) -> bool:
 
 
 def _has_own_actions(message: Message, participant: str) -> bool:
-    return message.participant == participant and bool(message.script) and message.status != "failed"
+    return message.participant == participant and bool(message.lesson_items) and message.status != "failed"
 
 
 VIEWS: Mapping[str, View] = {
-    view.__name__: view for view in (everything, blind, own_thread, briefed, advised, in_lesson)
+    view.__name__: view for view in (everything, blind, own_thread, with_instructions, advisor_view, lesson_view)
 }
 
 

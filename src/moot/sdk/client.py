@@ -43,7 +43,7 @@ class Moot:
         self._registry = Registry(chosen.providers, os.environ)
         self._model_resolver = ModelResolver(self._registry, NoStoredKeys(), chosen.fallback)
         self._default_participants = DefaultParticipants(
-            self._model_resolver, self._registry, chosen.line_up, chosen.model
+            self._model_resolver, self._registry, chosen.participants, chosen.model
         )
         self._ephemeral_runs = EphemeralRuns(ModelCaller(chosen.limits))
 
@@ -65,7 +65,7 @@ class Moot:
         rounds: int = 2,
         system: str = "",
         files: Sequence[str | Path] = (),
-        cap: float | None = None,
+        max_cost_usd: float | None = None,
     ) -> RunHandle:
         """Create a run that starts when its handle is awaited or iterated.
 
@@ -73,13 +73,13 @@ class Moot:
         `mode`: default `single` for one model, `parallel` for several.
         `rules`: options of the mode. `rounds`: only in consensus mode.
         `system`: added to the system prompt of all participants.
-        `cap`: maximum cost in US dollars; no further turn starts above it.
+        `max_cost_usd`: maximum cost in US dollars; no further turn starts above it.
 
         Invalid arguments raise UsageError when the run starts.
         """
 
         async def stream_events(stop: StopSignal) -> BatchStream[Event]:
-            checked = validate_options(models, mode, rules, rounds, cap)
+            checked = validate_options(models, mode, rules, rounds, max_cost_usd)
             alone = mode is None or MODES[mode].only_first
             participants = build_participants(
                 models or await self._default_participants.default_models(LOCAL_TENANT, single=alone), mode
@@ -92,8 +92,8 @@ class Moot:
                 participants=tuple(who for who, _ in participants),
                 personas={who.id: prompt for who, spec in participants if (prompt := participant_prompt(spec, system))},
                 rounds=rounds,
-                introduced=MODES[chosen_mode].knows_others,
-                cap=cap,
+                knows_others=MODES[chosen_mode].knows_others,
+                max_cost_usd=max_cost_usd,
             )
             run = await self._prepare_run(checked.apply_rules(plan), question, contents)
             async with aclosing(self._ephemeral_runs.stream(run, stop=stop)) as batches:
@@ -110,10 +110,12 @@ class Moot:
         rules: DebateOptions | None = None,
         system: str = "",
         files: Sequence[str | Path] = (),
-        cap: float | None = None,
+        max_cost_usd: float | None = None,
     ) -> RunHandle:
         """Run a debate: first answers, rebuttals, a synthesis and a debate report. Arguments as in `ask`."""
-        return self.ask(question, models, mode="debate", rules=rules, system=system, files=files, cap=cap)
+        return self.ask(
+            question, models, mode="debate", rules=rules, system=system, files=files, max_cost_usd=max_cost_usd
+        )
 
     async def _prepare_run(self, plan: RunPlan, question: str, files: Sequence[File]) -> EphemeralRun:
         chains = await self._model_resolver.resolve_chains(LOCAL_TENANT, plan.participants)
@@ -130,7 +132,7 @@ def ask(
     rounds: int = 2,
     system: str = "",
     files: Sequence[str | Path] = (),
-    cap: float | None = None,
+    max_cost_usd: float | None = None,
     config: str | Path | None = None,
 ) -> Result:
     """Run a question to its end and return the result. Blocks.
@@ -154,7 +156,7 @@ def ask(
                 rounds=rounds,
                 system=system,
                 files=files,
-                cap=cap,
+                max_cost_usd=max_cost_usd,
             )
 
     return event_loop.run_coroutine(run_once())

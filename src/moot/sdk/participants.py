@@ -85,7 +85,7 @@ class AskOptions(Struct, frozen=True, kw_only=True):
     models: list[str | ParticipantInput]
     mode: ModeName | None
     rounds: Rounds
-    cap: MaxCostUsd | None
+    max_cost_usd: MaxCostUsd | None
     debate: DebateOptions | None = None
     advisors: AdvisorOptions | None = None
     directed: DirectedOptions | None = None
@@ -105,14 +105,14 @@ def validate_options(
     mode: ModeName | None,
     rules: ModeOptions | None,
     rounds: int,
-    cap: float | None,
+    max_cost_usd: float | None,
 ) -> AskOptions:
     """Raises UsageError that names the invalid argument."""
     is_list = isinstance(models, Sequence) and not isinstance(models, str)
     arguments = {"models": [_participant_fields(one) for one in models] if is_list else models, "mode": mode}
     options: dict[str, object] = {OPTIONS_MODES[type(rules)]: asdict(rules)} if isinstance(rules, ModeOptions) else {}
     try:
-        return msgspec.convert({**arguments, **options, "rounds": rounds, "cap": cap}, AskOptions)
+        return msgspec.convert({**arguments, **options, "rounds": rounds, "max_cost_usd": max_cost_usd}, AskOptions)
     except msgspec.ValidationError as error:
         raise UsageError(_validation_message(str(error))) from None
 

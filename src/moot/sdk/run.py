@@ -26,7 +26,7 @@ class Result(Struct, frozen=True, kw_only=True):
     ranking: Ranking | None
     notices: tuple[str, ...]
     usage: Usage
-    cost: float | None  # US dollars; None if a price is unknown
+    cost_usd: float | None  # US dollars; None if a price is unknown
 
     @property
     def answers(self) -> dict[str, str]:
@@ -67,7 +67,7 @@ def build_result(run: RunState) -> Result:
         ranking=run.ranking,
         notices=tuple(one.message for one in run.notices),
         usage=run.usage,
-        cost=run.cost,
+        cost_usd=run.cost,
     )
 
 

@@ -45,9 +45,9 @@ class DraftValidator:
             debate=data.debate.for_participants(participants) if data.debate else None,
             advisors=data.advisors,
             directed=data.directed.for_participants(participants) if data.directed else None,
-            clerk=data.clerk,
+            task_model=data.task_model,
             files=data.files,
-            cap=data.cap,
+            max_cost_usd=data.max_cost_usd,
         )
 
     async def validate_change(self, caller: Caller, data: DiscussionChange, current: Discussion) -> dict[str, Any]:
@@ -79,6 +79,6 @@ class DraftValidator:
                 await self._projects.get_project(caller.tenant, data.project)
         if data.language and not is_known_language(data.language):
             raise UsageError(f"language: {data.language!r} is not a known language code. Use one such as en or de.")
-        for field, model in (("model", data.model), ("clerk", data.clerk)):
+        for field, model in (("model", data.model), ("task_model", data.task_model)):
             if model:
                 self._participant_resolver.check_model(model, field)

@@ -52,18 +52,18 @@ EVENTS_PATH = "/api/events"  # takes ids as query parameters, so it can return 4
 STREAM_TYPES: Mapping[str, Any] = {
     "/api/runs/{id}/events": Event | Resync,
     EVENTS_PATH: DiscussionEvent | Event | Resync,
-    "/api/trials/{id}/improve": ImprovementEvent,
-    "/api/perspectives": SuggestionEvent,
+    "/api/evaluations/{id}/improve": ImprovementEvent,
+    "/api/persona-suggestions": SuggestionEvent,
     "/api/stateless/chat": Union[tuple(EVENT_FRAMES.values())],  # noqa: UP007 - built from a list
 }
 RESPONSE_TYPES: Mapping[str, Any] = {
     "/api/discussions/{id}/transcript.json": TranscriptDocument
 }  # streamed, so the handler's return type says nothing
-MODEL_CALL_TAGS = ("trials", "perspectives")  # tags of routes that call models outside of a run
+MODEL_CALL_TAGS = ("evaluations", "persona-suggestions")  # tags of routes that call models outside of a run
 UPLOAD_PATH = "/api/files"
 BINARY_RESPONSES: Mapping[str, Collection[str]] = {  # media types by path
     "/api/files/{id}/content": ACCEPTED_MEDIA_TYPES,
-    "/api/discussions/{id}/board.png": ("image/png",),
+    "/api/discussions/{id}/whiteboard.png": ("image/png",),
 }
 METRICS_PATH = "/metrics"  # returns 404 without access
 REF_TEMPLATE = "#/components/schemas/{name}"

@@ -41,15 +41,15 @@ class RateLimits:
         self._logins_per_minute = logins_per_minute
 
     def count_request(self, name: str) -> None:
-        _raise_if_limited(self._recent.try_acquire(name, self._settings.calls_a_minute), "Too many requests")
+        _raise_if_limited(self._recent.try_acquire(name, self._settings.requests_per_minute), "Too many requests")
 
     async def count_model_request(self, account: str) -> None:
-        wait = await self._rates.try_acquire(f"model/{account}", self._settings.starts_a_minute)
+        wait = await self._rates.try_acquire(f"model/{account}", self._settings.model_requests_per_minute)
         _raise_if_limited(wait, "Too many requests to model providers")
 
     async def count_message(self, account: str) -> None:
         rates = self._settings
-        wait = await self._rates.try_acquire(f"message/{account}", rates.messages_a_minute, rates.messages_burst)
+        wait = await self._rates.try_acquire(f"message/{account}", rates.messages_per_minute, rates.messages_burst)
         _raise_if_limited(wait, "Too many messages")
 
     async def count_run_start(self, account: str, mode: str) -> None:
@@ -57,7 +57,7 @@ class RateLimits:
         if not MODES[mode].is_costly:
             return
         rates = self._settings
-        wait = await self._rates.try_acquire(f"debate/{account}", rates.debates_a_minute, rates.debates_burst)
+        wait = await self._rates.try_acquire(f"debate/{account}", rates.debates_per_minute, rates.debates_burst)
         _raise_if_limited(wait, "Too many debates")
 
     async def count_login(self, name: str, address: str) -> None:

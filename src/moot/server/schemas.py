@@ -44,9 +44,9 @@ class DiscussionDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     debate: DebateOptions | None = None
     advisors: AdvisorOptions | None = None
     directed: DirectedOptions | None = None
-    clerk: ModelName | None = None  # cheap task model for the title and the debate report
+    task_model: ModelName | None = None  # cheap task model for the title and the debate report
     files: FileIds = ()  # attached to the message
-    cap: MaxCostUsd | None = None  # US dollars for this run
+    max_cost_usd: MaxCostUsd | None = None  # US dollars for this run
 
 
 class DiscussionChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -64,7 +64,7 @@ class DiscussionChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     debate: DebateOptions | UnsetType | None = UNSET
     advisors: AdvisorOptions | UnsetType | None = UNSET
     directed: DirectedOptions | UnsetType | None = UNSET
-    clerk: ModelName | UnsetType | None = UNSET
+    task_model: ModelName | UnsetType | None = UNSET
 
 
 class MessageDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -72,7 +72,7 @@ class MessageDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     # Participant ids. Only these participants see the message and answer it.
     to: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=24)] | None = None
     files: FileIds = ()
-    cap: MaxCostUsd | None = None  # US dollars for this run
+    max_cost_usd: MaxCostUsd | None = None  # US dollars for this run
 
 
 class ContinueRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -53,7 +53,7 @@ class BudgetService:
     ) -> Forecast:
         """Forecast the cost of a run. `discussion` is None if it is not stored yet."""
         earlier = await self._earlier_messages(plan, discussion) if discussion else ()
-        models = {who.model for who in plan.responding_participants} | ({plan.clerk} if plan.clerk else set())
+        models = {who.model for who in plan.responding_participants} | ({plan.task_model} if plan.task_model else set())
         resolved = {model: await self._resolve_first(caller.tenant, model) for model in models}
 
         def price_usage(model: str, usage: Usage) -> float | None:
@@ -66,9 +66,9 @@ class BudgetService:
         return await asyncio.to_thread(forecast_cost, plan, message, earlier, price_usage, attachments)
 
     async def _earlier_messages(self, plan: RunPlan, discussion: str) -> Sequence[Message]:
-        if (target := plan.again) is None:
+        if (target := plan.regenerate) is None:
             return await self._discussions.list_messages(discussion)
-        return await self._discussions.list_messages(discussion, before=target.number, visible_until=target.upto)
+        return await self._discussions.list_messages(discussion, before=target.seq, visible_until=target.visible_until)
 
     async def required_reservation(
         self, caller: Caller, plan: RunPlan, message: Message | None, discussion: str | None
@@ -76,11 +76,11 @@ class BudgetService:
         """Return the amount to reserve in US dollars; None if the account has no budget."""
         if await self._budgets.get_limit(caller.account) is None:
             return None
-        cost = (await self.forecast_run(caller, plan, message, discussion)).cost
-        if plan.cap is None:
+        cost = (await self.forecast_run(caller, plan, message, discussion)).cost_usd
+        if plan.max_cost_usd is None:
             return cost
-        first = (await self.forecast_run(caller, _first_step_plan(plan), message, discussion)).cost
-        return min(cost, max(first, plan.cap))  # the first step runs even if it costs more than the cap
+        first = (await self.forecast_run(caller, _first_step_plan(plan), message, discussion)).cost_usd
+        return min(cost, max(first, plan.max_cost_usd))  # the first step runs even if it costs more than the limit
 
     async def reserve_cost(
         self, connection: AsyncConnection, caller: Caller, run: str, amount_usd: float | None
@@ -108,7 +108,7 @@ class BudgetService:
 
 
 def _first_step_plan(plan: RunPlan) -> RunPlan:
-    """Return the part of a plan that runs before the cap is checked."""
+    """Return the part of a plan that runs before the limit is checked."""
     if plan.spec.private_threads:
         return replace(plan, advisors=replace(plan.advisors, cross_talk=False, synthesis=False))
     return replace(plan, mode="parallel" if plan.spec.simultaneous else "single")

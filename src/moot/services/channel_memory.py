@@ -63,7 +63,7 @@ class ChannelMemory:
         return replace(
             plan,
             channel=id,
-            people=_channel_people(channel_messages, author),
+            human_names=_channel_people(channel_messages, author),
             memories={who: text for who, text in memories.items() if text},
         )
 
@@ -105,7 +105,7 @@ class ChannelMemory:
     async def _write_summary(
         self, lease: RunLease, previous: MemorySummary | None, expired: Sequence[MemoryEntry]
     ) -> str:
-        task_model = lease.plan.clerk
+        task_model = lease.plan.task_model
         if task_model is None:
             return summarize_without_model(previous, expired)
         payer = Payer(tenant=lease.tenant, account=lease.account, discussion=lease.discussion, run=lease.run)

@@ -57,10 +57,10 @@ class NewDiscussion(Struct, frozen=True, kw_only=True):
     debate: DebateOptions | None = None
     advisors: AdvisorOptions | None = None
     directed: DirectedOptions | None = None
-    clerk: str | None = None  # task model; None: the default one
+    task_model: str | None = None  # task model; None: the default one
     files: tuple[str, ...] = ()  # ids
-    answering: tuple[str, ...] | None = None  # ids of responders to this message, in order; None: by mode
-    cap: float | None = None  # maximum cost of the first run in US dollars
+    responders: tuple[str, ...] | None = None  # ids of responders to this message, in order; None: by mode
+    max_cost_usd: float | None = None  # maximum cost of the first run in US dollars
     channel: str | None = None  # id of the Discord channel that the message comes from
     author: str | None = None  # name of the author in that channel
 
@@ -71,9 +71,9 @@ class NewMessage(Struct, frozen=True, kw_only=True):
     discussion: str
     message: str
     to: tuple[str, ...] | None = None  # ids of recipients, hidden from all others; None: all participants
-    answering: tuple[str, ...] | None = None  # ids of responders, in order; None: by the discussion's mode
+    responders: tuple[str, ...] | None = None  # ids of responders, in order; None: by the discussion's mode
     files: tuple[str, ...] = ()  # ids
-    cap: float | None = None  # maximum cost of the run in US dollars
+    max_cost_usd: float | None = None  # maximum cost of the run in US dollars
     channel: str | None = None  # id of the Discord channel that the message comes from
     author: str | None = None  # name of the author in that channel
 
@@ -133,9 +133,9 @@ class DiscussionService:
         if language is None:
             language = await asyncio.to_thread(detect_language, new_discussion.message)
         discussion = self.draft_discussion(new_discussion, language)
-        plan = _limit_responders(await self._run_planner.plan_run(caller.tenant, discussion), new_discussion.answering)
+        plan = _limit_responders(await self._run_planner.plan_run(caller.tenant, discussion), new_discussion.responders)
         plan = await self._add_channel_memory(caller, discussion, plan, new_discussion)
-        plan = replace(plan, cap=new_discussion.cap)
+        plan = replace(plan, max_cost_usd=new_discussion.max_cost_usd)
         await self._attachments.validate_attachments(caller.tenant, new_discussion.files, plan)
         started = _prepare_run(discussion, plan, new_discussion.message, new_discussion.files)
         stored = await self._store_and_start(caller, started, plan, key, new_discussion, is_new=True)
@@ -153,9 +153,9 @@ class DiscussionService:
         discussion = await self._discussions.get_discussion(caller.tenant, new_message.discussion)
         plan = await self._run_planner.plan_run(caller.tenant, discussion, to=new_message.to)
         plan = await self._add_channel_memory(
-            caller, discussion, _limit_responders(plan, new_message.answering), new_message
+            caller, discussion, _limit_responders(plan, new_message.responders), new_message
         )
-        plan = replace(plan, cap=new_message.cap)
+        plan = replace(plan, max_cost_usd=new_message.max_cost_usd)
         await self._attachments.validate_attachments(caller.tenant, new_message.files, plan)
         started = _prepare_run(_mark_active(discussion), plan, new_message.message, new_message.files)
         return await self._store_and_start(caller, started, plan, key, new_message)
@@ -198,7 +198,7 @@ class DiscussionService:
 
     def draft_discussion(self, new_discussion: NewDiscussion, language: str) -> Discussion:
         """Build a discussion without storing it."""
-        return _build_discussion(new_discussion, language, new_discussion.clerk or self._task_model)
+        return _build_discussion(new_discussion, language, new_discussion.task_model or self._task_model)
 
     async def _store_and_start(
         self,
@@ -236,7 +236,7 @@ class DiscussionService:
                 # Without the lock, a file could be deleted between its validation and the commit.
                 await lock_files(connection, caller.tenant, started_run.message.files or ())
                 number = await add_message(connection, caller.tenant, started_run.message)
-                started_run = replace(started_run, message=replace(started_run.message, number=number))
+                started_run = replace(started_run, message=replace(started_run.message, seq=number))
             else:
                 await set_last_position(connection, started_run.run.id)
             await notify_discussion_change(self._database, connection, caller.tenant, id)
@@ -274,7 +274,7 @@ def _build_discussion(new_discussion: NewDiscussion, language: str, task_model: 
         debate=new_discussion.debate,
         advisors=new_discussion.advisors,
         directed=new_discussion.directed,
-        clerk=task_model,
+        task_model=task_model,
         summary=None,
         usefulness=None,
         exported_at=None,
@@ -307,7 +307,7 @@ def _prepare_run(discussion: Discussion, plan: RunPlan, text: str | None, files:
             run=run,
             role="user",
             content=text,
-            audience=plan.to,
+            visible_to=plan.to,
             files=tuple(dict.fromkeys(files)) or None,
             created_at=now,
         )
@@ -321,7 +321,7 @@ def _prepare_run(discussion: Discussion, plan: RunPlan, text: str | None, files:
             mode=plan.mode,
             status="waiting",
             created_at=now,
-            again=plan.again.answer if plan.again else None,
+            regenerates=plan.regenerate.answer if plan.regenerate else None,
         ),
     )
 
@@ -334,7 +334,7 @@ def _title_from(text: str) -> str:
 
 def _limit_responders(plan: RunPlan, responders: tuple[str, ...] | None) -> RunPlan:
     """Let only `responders` answer. They use one round of consensus, so that each sees the answers before it."""
-    return plan if responders is None else replace(plan, mode="consensus", rounds=1, answering=responders)
+    return plan if responders is None else replace(plan, mode="consensus", rounds=1, responders=responders)
 
 
 def _continuation_plan(plan: RunPlan, turns: int, messages: tuple[Message, ...], first: str | None) -> RunPlan:
@@ -343,7 +343,7 @@ def _continuation_plan(plan: RunPlan, turns: int, messages: tuple[Message, ...],
         return replace(plan, directed=replace(plan.directed, turns=min(turns, MAX_LESSON_TURNS)))
     places = [who.id for who in plan.responding_participants]
     place = places.index(first) if first in places else _next_participant_index(plan, messages)
-    return replace(plan, mode="continue", participants=plan.responding_participants, turns=turns, first=place)
+    return replace(plan, mode="continue", participants=plan.responding_participants, turns=turns, first_position=place)
 
 
 def _next_participant_index(plan: RunPlan, messages: tuple[Message, ...]) -> int:

@@ -43,13 +43,13 @@ class ExportResult(Struct, frozen=True, kw_only=True):
     insights: tuple[Insight, ...]
     model: str
     usage: Usage
-    cost: float | None  # US dollars; None if the price is unknown
+    cost_usd: float | None  # US dollars; None if the price is unknown
 
 
 class ConsolidationResult(Struct, frozen=True, kw_only=True):
     consolidation: Consolidation
     usage: Usage
-    cost: float | None
+    cost_usd: float | None
 
 
 class ProjectPatterns(Struct, frozen=True, kw_only=True):
@@ -96,7 +96,7 @@ class KnowledgeService:
             insights=stored,
             model=answer.model,
             usage=answer.usage,
-            cost=answer.cost,
+            cost_usd=answer.cost_usd,
         )
 
     async def consolidate_patterns(self, caller: Caller, project: str, model: str | None = None) -> ConsolidationResult:
@@ -123,7 +123,7 @@ class KnowledgeService:
                 )
                 patterns = answer.unwrap().patterns
                 done = await self._consolidations.complete_consolidation(tenant, started, answer.model, patterns)
-        return ConsolidationResult(consolidation=done, usage=answer.usage, cost=answer.cost)
+        return ConsolidationResult(consolidation=done, usage=answer.usage, cost_usd=answer.cost_usd)
 
     @asynccontextmanager
     async def _mark_failed_on_error(self, tenant: str, consolidation: Consolidation) -> AsyncIterator[None]:
@@ -182,7 +182,7 @@ def _build_insights(found_insights: Sequence[ExtractedInsight], sources: Mapping
             category=one.category,
             suggestion=one.suggestion or None,
             severity=one.severity,
-            paired=_pair_id(one.paired, index, ids),
+            answers_insight=_pair_id(one.paired, index, ids),
             messages=tuple(dict.fromkeys(sources[label] for label in _source_labels(one) if label in sources)),
             created_at=now,
         )

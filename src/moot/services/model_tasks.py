@@ -123,4 +123,4 @@ class ModelTasks:
 
 
 def _charge_for(purpose: CallPurpose, answer: StructuredResult[Any] | TurnEnded) -> Charge:
-    return Charge(purpose=purpose, model=answer.model, usage=answer.usage, cost=answer.cost)
+    return Charge(purpose=purpose, model=answer.model, usage=answer.usage, cost_usd=answer.cost_usd)

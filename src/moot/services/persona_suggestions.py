@@ -31,7 +31,7 @@ class ClarifyingQuestions(Struct, frozen=True, kw_only=True):
     questions: tuple[str, ...]
     model: str
     usage: Usage
-    cost: float | None  # US dollars; None if the price is unknown
+    cost_usd: float | None  # US dollars; None if the price is unknown
 
 
 class SuggestionsStarted(Struct, frozen=True, kw_only=True, tag_field="type", tag="proposing"):
@@ -51,7 +51,7 @@ class SuggestionsEnded(Struct, frozen=True, kw_only=True, tag_field="type", tag=
     dropped: tuple[RejectedProposal, ...]
     model: str  # the model that answered, which may be a fallback
     usage: Usage
-    cost: float | None  # US dollars; None if the price is unknown
+    cost_usd: float | None  # US dollars; None if the price is unknown
     message: str = ""  # the error, if there are no usable proposals
 
 
@@ -96,10 +96,10 @@ class PersonaSuggestions:
         chain = await self._resolve_model(caller.tenant, model)
         async with self._model_tasks.within_budget(caller.account):
             answer = await self._model_tasks.run_structured_task(
-                _payer_for(caller), "perspective", chain, questions_request(situation), Questions
+                _payer_for(caller), "persona_suggestions", chain, questions_request(situation), Questions
             )
         return ClarifyingQuestions(
-            questions=answer.unwrap().questions, model=answer.model, usage=answer.usage, cost=answer.cost
+            questions=answer.unwrap().questions, model=answer.model, usage=answer.usage, cost_usd=answer.cost_usd
         )
 
     async def suggest_personas(
@@ -132,7 +132,7 @@ class PersonaSuggestions:
     ) -> TurnEnded:
         try:
             return await self._model_tasks.stream_text_task(
-                _payer_for(caller), "perspective", chain, request, parser.on_events
+                _payer_for(caller), "persona_suggestions", chain, request, parser.on_events
             )
         finally:
             parser.close()
@@ -153,6 +153,6 @@ def _final_event(turn_ended: TurnEnded, choice: ProposalFilter) -> SuggestionsEn
         dropped=tuple(choice.rejected),
         model=turn_ended.model,
         usage=turn_ended.usage,
-        cost=turn_ended.cost,
+        cost_usd=turn_ended.cost_usd,
         message=message,
     )

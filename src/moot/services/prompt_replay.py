@@ -26,7 +26,7 @@ class ReplayedPrompt(Struct, frozen=True, kw_only=True):
     plan: RunPlan
     participant: Participant
     visible_messages: Sequence[Message]
-    instruction: str  # at the end of the prompt
+    instructions: str  # at the end of the prompt
     attachments: AttachmentsByMessage
     answer: Message  # with the tool calls of the turn
 
@@ -35,11 +35,11 @@ class ReplayedPrompt(Struct, frozen=True, kw_only=True):
         plan = self.plan
         if persona_prompt is not None:
             plan = replace(plan, personas={**plan.personas, self.participant.id: persona_prompt})
-        return build_model_request(plan, self.participant, self.visible_messages, self.instruction, self.attachments)
+        return build_model_request(plan, self.participant, self.visible_messages, self.instructions, self.attachments)
 
     def prompt_pieces(self) -> list[PromptPiece]:
         """Return the parts of the first request, then the tool calls and results of the turn."""
-        first = build_pieces(self.plan, self.participant, self.visible_messages, self.instruction, self.attachments)
+        first = build_pieces(self.plan, self.participant, self.visible_messages, self.instructions, self.attachments)
         return [*first, *tool_call_pieces(self.answer.content, self.answer.tools or ())]
 
 
@@ -59,13 +59,13 @@ class PromptReplay:
         # A regenerated version has the plan of its own run, e.g. with another model.
         plan = await self._runs.get_plan(await self._discussions.origin_run(answer) or answer.run)
         earlier = await self._discussions.list_messages(
-            answer.discussion, before=answer.number, visible_until=answer.upto
+            answer.discussion, before=answer.seq, visible_until=answer.visible_until
         )
         return ReplayedPrompt(
             plan=plan,
             participant=plan.find_participant(answer.participant),
             visible_messages=VIEWS[answer.view](earlier, answer.participant, answer.run),
-            instruction=answer.instruction or "",
+            instructions=answer.instructions or "",
             attachments=await load_attachments(self._stores, tenant, earlier, only_text=only_text),
             answer=answer,
         )

@@ -27,7 +27,7 @@ class RunPlanner:
             replace(who, model=discussion.model or who.model, persona=who.persona or discussion.persona)
             for who in discussion.participants
         )
-        models = {who.model for who in participants} | ({discussion.clerk} if discussion.clerk else set())
+        models = {who.model for who in participants} | ({discussion.task_model} if discussion.task_model else set())
         return RunPlan(
             mode=discussion.mode,
             participants=participants,
@@ -39,8 +39,8 @@ class RunPlanner:
             debate=discussion.debate or DebateOptions(),
             advisors=discussion.advisors or AdvisorOptions(),
             directed=discussion.directed or DirectedOptions(),
-            clerk=discussion.clerk,
-            measures=await self._context_limits.limits_for_models(models, discussion.mode),
+            task_model=discussion.task_model,
+            model_limits=await self._context_limits.limits_for_models(models, discussion.mode),
         )
 
     async def _persona_prompts(self, tenant: str, participants: tuple[Participant, ...]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from moot.types.chunks import Usage
 from moot.types.debate import Claim, DebateClaims, DebateSummary, Lane, PositionChange, Ranking
 from moot.types.discussions import Message, Run
 from moot.types.errors import NotFound
-from moot.types.events import Agreed, Decided, Notice
+from moot.types.events import AgreementChecked, Notice, SpeakerSelected
 from moot.types.run_state import fold_events
 
 
@@ -28,14 +28,14 @@ class RunReport(Run, frozen=True, kw_only=True):
     summary: DebateSummary | None
     ranking: Ranking | None
     claims: tuple[Claim, ...]
-    flips: tuple[PositionChange, ...]
-    unproven: int  # quotes that were dropped, because no answer contains them
-    agreed: Agreed | None  # result of the agreement check
-    decisions: tuple[Decided, ...]  # of the director, by turn
+    position_changes: tuple[PositionChange, ...]
+    dropped_quotes: int  # quotes that were dropped, because no answer contains them
+    agreement: AgreementChecked | None  # result of the agreement check
+    decisions: tuple[SpeakerSelected, ...]  # of the director, by turn
     notices: tuple[Notice, ...]  # about the whole run, not about one participant
     usage: Usage
-    cost: float  # US dollars, without calls of unknown price
-    unpriced: int  # number of calls of unknown price
+    cost_usd: float  # US dollars, without calls of unknown price
+    unpriced_calls: int  # number of calls of unknown price
 
 
 class LaneThread(Struct, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ class RunReports:
     async def get_report(self, tenant: str, id: str) -> RunReport:
         run = await self._runs.get_run(tenant, id)
         state = fold_events(await load_results_and_notices(self._database, [id]))
-        claims = state.claims or DebateClaims(claims=(), flips=())
+        claims = state.claims or DebateClaims(claims=(), position_changes=())
         spending = await self._usage_reports.run_spending(id)
         return RunReport(
             **asdict(run),
@@ -64,14 +64,16 @@ class RunReports:
             summary=state.summary,
             ranking=state.ranking,
             claims=claims.claims,
-            flips=claims.flips,
-            unproven=claims.unproven,
-            agreed=state.agreement,
-            decisions=tuple(sorted((one for one in state.analyses if isinstance(one, Decided)), key=_turn_number)),
+            position_changes=claims.position_changes,
+            dropped_quotes=claims.dropped_quotes,
+            agreement=state.agreement,
+            decisions=tuple(
+                sorted((one for one in state.analyses if isinstance(one, SpeakerSelected)), key=_turn_number)
+            ),
             notices=tuple(one for one in state.notices if one.participant is None),
             usage=spending.usage,
-            cost=spending.cost,
-            unpriced=spending.unpriced,
+            cost_usd=spending.cost_usd,
+            unpriced_calls=spending.unpriced_calls,
         )
 
     async def lane_thread(self, tenant: str, id: str, participant: str) -> LaneThread:
@@ -107,5 +109,5 @@ def _stage_anchors(run: Run, participant: str, instructions: Iterable[Message]) 
     return initial | {m.stage: m.id for m in instructions if m.thread == participant and m.stage}
 
 
-def _turn_number(decision: Decided) -> int:
+def _turn_number(decision: SpeakerSelected) -> int:
     return decision.turn

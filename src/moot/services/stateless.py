@@ -23,7 +23,7 @@ from moot.types.action_docs import lesson_item_schema
 from moot.types.actions import WHITEBOARD_ACTIONS, get_action_name, get_action_params
 from moot.types.billing import Charge, Payer
 from moot.types.errors import MootError
-from moot.types.events import ActionDropped, ActionTaken, Decided, Event, TextDelta, TurnEnded, TurnKey
+from moot.types.events import ActionRejected, ActionTaken, Event, SpeakerSelected, TextDelta, TurnEnded, TurnKey
 from moot.types.modes import LESSON_ENDS, LESSON_STAGE, PREVIEW_CHARACTERS, USER_SPEAKS_NEXT
 from moot.types.participants import Participant
 from moot.types.primitives import new_id
@@ -85,7 +85,7 @@ class StatelessEvents:
                 return wire.TextEvent(content=text, message_id=self._message)
             case ActionTaken(id=id, action=action):
                 return self._action_event(id, get_action_name(action), get_action_params(action))
-            case ActionDropped(name=name, reason=reason):
+            case ActionRejected(name=name, reason=reason):
                 return wire.DroppedEvent(
                     action_name=name, reason=reason, agent_id=self._participant.id, message_id=self._message
                 )
@@ -205,7 +205,7 @@ class StatelessTurn:
             log.exception("stateless turn failed")
             await self._send_events(Error(message=INTERNAL_ERROR_MESSAGE))
 
-    async def _decide_next(self) -> Decided:
+    async def _decide_next(self) -> SpeakerSelected:
         """Select the next speaker by rules, then by the director model, then by a default."""
         context = self._lesson.director_context
         if (decided := decide_by_rules(context)) is not None:
@@ -213,16 +213,18 @@ class StatelessTurn:
         task = director_task(context)
         chain = self._chains[self._lesson.director]
         answer = await complete_analysis(self._model_caller, chain, task, self._stop)
-        self.charges.append(Charge(purpose="director", model=answer.model, usage=answer.usage, cost=answer.cost))
+        self.charges.append(
+            Charge(purpose="director", model=answer.model, usage=answer.usage, cost_usd=answer.cost_usd)
+        )
         result = task.to_result(answer.value) if answer.value is not None else None
-        return result if isinstance(result, Decided) else fallback_decision(context)
+        return result if isinstance(result, SpeakerSelected) else fallback_decision(context)
 
-    async def _end_without_turn(self, decision: Decided) -> None:
+    async def _end_without_turn(self, decision: SpeakerSelected) -> None:
         """End the turn without a speaker. Only a reason by the director model is sent to the user."""
         if decision.next == USER_SPEAKS_NEXT:
             last = self._lesson.responses[-1].agent_id if self._lesson.responses else None
             await self._send_events(
-                CueUser(from_agent_id=last, prompt=decision.reason if decision.by == "model" else None)
+                CueUser(from_agent_id=last, prompt=decision.reason if decision.decided_by == "model" else None)
             )
         state = self._lesson.state
         await self._send_events(Done(total_actions=0, total_agents=0, agent_had_content=False, director_state=state))
@@ -232,7 +234,7 @@ class StatelessTurn:
         await self._send_events(*stateless_events.start_events())
         ended = await self._call_model(participant, stateless_events)
         telemetry.count_turn(ended)
-        self.charges.append(Charge(purpose="answer", model=ended.model, usage=ended.usage, cost=ended.cost))
+        self.charges.append(Charge(purpose="answer", model=ended.model, usage=ended.usage, cost_usd=ended.cost_usd))
         await self._send_events(stateless_events.end_event())
         if ended.status == "stopped":
             await self._send_events(Error(message=INTERRUPTED_MESSAGE))

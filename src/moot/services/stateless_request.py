@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from moot.prompts.builder import build_model_request
 from moot.prompts.lesson import render_lesson_state
 from moot.prompts.tasks.director import DirectorContext, DirectorMessage, TurnPreview
-from moot.prompts.visibility import in_lesson
+from moot.prompts.visibility import lesson_view
 from moot.streaming.lesson_turn import encode_lesson_items
 from moot.types.actions import Action, get_action_params, parse_action
 from moot.types.discussions import Message
@@ -65,7 +65,7 @@ class Lesson(Struct, frozen=True, kw_only=True):
             turn=self.state.turn_count,
             previous_turns=tuple(map(_director_turn, self.responses)),
             messages=tuple(map(_director_message, spoken)),
-            trigger=self.plan.directed.trigger,
+            trigger=self.plan.directed.first_speaker,
             topic=self.plan.directed.topic,
             board=self.board,
         )
@@ -80,7 +80,7 @@ class Lesson(Struct, frozen=True, kw_only=True):
         return build_model_request(
             self.plan,
             participant,
-            in_lesson(self.messages, participant.id, ""),
+            lesson_view(self.messages, participant.id, ""),
             render_lesson_state(self.board, peers, names),
         )
 
@@ -104,7 +104,7 @@ def parse_lesson(request: ChatRequest) -> Lesson:
             personas={agent.id: agent.persona for agent in present if agent.persona},
             language=request.store_state.language,
             directed=DirectedOptions(
-                turns=config.max_turns, trigger=config.trigger_agent_id, topic=config.discussion_topic
+                turns=config.max_turns, first_speaker=config.trigger_agent_id, topic=config.discussion_topic
             ),
         ),
         director=request.model,
@@ -141,7 +141,7 @@ def _parse_message(one: StatelessMessage, agents: dict[str, Agent]) -> Message:
         participant=one.agent_id if one.role == "assistant" else None,
         name=agent.name if agent and one.role == "assistant" else None,
         status="interrupted" if one.interrupted else "completed",
-        script=encode_lesson_items(lines) if lines else None,
+        lesson_items=encode_lesson_items(lines) if lines else None,
     )
 
 

@@ -55,13 +55,13 @@ class TitleGenerator:
 
     def request_title(self, payer: Payer, discussion: Discussion, message: str) -> None:
         """Start a background task. Does nothing without a task model, or if the queue is full."""
-        if discussion.clerk is None:
+        if discussion.task_model is None:
             return
         if len(self._tasks) >= MAX_WAITING:
             _log_title_unchanged(discussion, "the queue is full")
             return
         stop = StopSignal()
-        task = asyncio.create_task(self._generate_title(payer, discussion, discussion.clerk, message, stop))
+        task = asyncio.create_task(self._generate_title(payer, discussion, discussion.task_model, message, stop))
         self._tasks[task] = stop
         task.add_done_callback(self._on_task_done)
 

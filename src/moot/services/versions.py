@@ -44,15 +44,15 @@ class VersionService:
             limits = await self._context_limits.limits_for_models([model], plan.mode)
             plan = plan.with_model(target.participant, model, limits)
             await self._check_files(caller, answer, plan)
-        plan = replace(plan, cap=None, again=target)
+        plan = replace(plan, max_cost_usd=None, regenerate=target)
         return await self._discussion_service.regenerate(caller, id, plan, key, (id, answer.id, model))
 
     async def edit_turn(self, caller: Caller, id: str, turn: str, text: str) -> Message:
         """Replace the text of a turn with a new version. Whiteboard actions of a lesson turn are kept."""
         message = await self._find_message(caller, id, turn)
         script = None
-        if message.script:
-            script = encode_lesson_items([text, *parse_lesson_actions(message.script)])
+        if message.lesson_items:
+            script = encode_lesson_items([text, *parse_lesson_actions(message.lesson_items)])
         return await self._edits.edit_message(caller.tenant, id, turn, text, script)
 
     async def select_version(self, caller: Caller, id: str, turn: str, version: str) -> Message:
@@ -87,16 +87,16 @@ class VersionService:
 def _regenerate_target(answer: Message) -> RegenerateTarget:
     if answer.participant is None or answer.run is None:
         raise NotFound(f"{answer.id!r} is not a turn of a participant.")
-    if answer.view is None or answer.upto is None:
+    if answer.view is None or answer.visible_until is None:
         raise Conflict("A crash interrupted this answer, and its prompt was not stored. Send a message instead.")
     return RegenerateTarget(
         answer=answer.id,
-        number=answer.number,
+        seq=answer.seq,
         run=answer.run,
         participant=answer.participant,
         stage=answer.stage or "answer",
         round=answer.round,
         view=answer.view,
-        upto=answer.upto,
-        instruction=answer.instruction or "",
+        visible_until=answer.visible_until,
+        instructions=answer.instructions or "",
     )

@@ -9,7 +9,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
-from moot.store.schema.server import idempotency
+from moot.store.schema.server import idempotency_key
 from moot.types.errors import Conflict
 
 RETENTION_SECONDS = 24 * 3600.0
@@ -26,12 +26,12 @@ async def reserve_idempotency_key(
     key belongs to another request, or if the first request has no reply yet.
     """
     now = time.time()
-    await connection.execute(delete(idempotency).where(idempotency.c.created_at < now - RETENTION_SECONDS))
+    await connection.execute(delete(idempotency_key).where(idempotency_key.c.created_at < now - RETENTION_SECONDS))
     row = {"tenant": tenant, "key": key, "request": hash_request(request), "reply": "", "created_at": now}
-    taken = await connection.execute(database.insert_into(idempotency).values(**row).on_conflict_do_nothing())
+    taken = await connection.execute(database.insert_into(idempotency_key).values(**row).on_conflict_do_nothing())
     if taken.rowcount:
         return None
-    query = select(idempotency.c.request, idempotency.c.reply).where(*_key_conditions(tenant, key))
+    query = select(idempotency_key.c.request, idempotency_key.c.reply).where(*_key_conditions(tenant, key))
     stored = (await connection.execute(query)).one()
     if stored.request != row["request"]:
         raise Conflict("This Idempotency-Key was used for another request: use a new one.")
@@ -48,9 +48,9 @@ async def reserve_key_for_slow_request(
     The commit comes before the slow work. So a concurrent request gets a Conflict and does not wait.
     """
     async with database.write() as connection:
-        abandoned = idempotency.c.created_at < time.time() - MAX_REQUEST_SECONDS
+        abandoned = idempotency_key.c.created_at < time.time() - MAX_REQUEST_SECONDS
         await connection.execute(
-            delete(idempotency).where(*_key_conditions(tenant, key), idempotency.c.reply == "", abandoned)
+            delete(idempotency_key).where(*_key_conditions(tenant, key), idempotency_key.c.reply == "", abandoned)
         )
         return await reserve_idempotency_key(database, connection, tenant, key, request, type_)
 
@@ -58,12 +58,14 @@ async def reserve_key_for_slow_request(
 async def release_idempotency_key(database: Database, tenant: str, key: str) -> None:
     """Delete the reservation of a failed request, so that the client can retry with the same key."""
     async with database.write() as connection:
-        await connection.execute(delete(idempotency).where(*_key_conditions(tenant, key), idempotency.c.reply == ""))
+        await connection.execute(
+            delete(idempotency_key).where(*_key_conditions(tenant, key), idempotency_key.c.reply == "")
+        )
 
 
 async def store_idempotent_reply(connection: AsyncConnection, tenant: str, key: str, reply: object) -> None:
     encoded = msgspec.json.encode(reply).decode()
-    await connection.execute(update(idempotency).where(*_key_conditions(tenant, key)).values(reply=encoded))
+    await connection.execute(update(idempotency_key).where(*_key_conditions(tenant, key)).values(reply=encoded))
 
 
 def hash_request(request: object) -> str:
@@ -71,4 +73,4 @@ def hash_request(request: object) -> str:
 
 
 def _key_conditions(tenant: str, key: str) -> tuple[Any, Any]:
-    return idempotency.c.tenant == tenant, idempotency.c.key == key
+    return idempotency_key.c.tenant == tenant, idempotency_key.c.key == key

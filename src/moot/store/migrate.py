@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from moot.store.database import Database
 from moot.types.errors import BadSettings
 
-HEAD_REVISION = "0009"
+HEAD_REVISION = "0010"
 INSUFFICIENT_PRIVILEGE = "42501"
 MIGRATION_LOCK_ID = 6020108  # arbitrary, but the same in all processes
 

@@ -19,13 +19,13 @@ CLOCK_TOLERANCE_SECONDS = 0.001  # a request may be this early, because clocks a
 # Generic cell rate algorithm: `free_at` is the time when the bucket is full again, at most `depth` ahead. A later value
 # means that the clock was set back. The count restarts then, so that no client is blocked.
 ACQUIRE_SQL = """
-INSERT INTO rate (name, free_at) VALUES (:name, {now} + :interval)
+INSERT INTO rate_limit (name, free_at) VALUES (:name, {now} + :interval)
 ON CONFLICT (name) DO UPDATE SET free_at = :interval + CASE
-    WHEN rate.free_at BETWEEN {now} AND {now} + :depth + :interval THEN rate.free_at ELSE {now} END
-WHERE rate.free_at NOT BETWEEN {now} + :depth - :interval + :close AND {now} + :depth + :interval
+    WHEN rate_limit.free_at BETWEEN {now} AND {now} + :depth + :interval THEN rate_limit.free_at ELSE {now} END
+WHERE rate_limit.free_at NOT BETWEEN {now} + :depth - :interval + :close AND {now} + :depth + :interval
 RETURNING free_at
 """
-PURGE_SQL = "DELETE FROM rate WHERE free_at < {now} - :minute"
+PURGE_SQL = "DELETE FROM rate_limit WHERE free_at < {now} - :minute"
 POSTGRES_NOW = "extract(epoch FROM statement_timestamp())::float8"
 SQLITE_NOW = "((julianday('now') - 2440587.5) * 86400.0)"
 

@@ -104,7 +104,7 @@ class CancellationShield:
 
 
 # Lowest priority first: a stop reason only replaces those before it.
-REASON_PRIORITY: tuple[StopReason, ...] = ("late", "over_cap", "follow_up_interrupt", "stopped_by_user")
+REASON_PRIORITY: tuple[StopReason, ...] = ("late", "max_cost", "follow_up_interrupt", "stopped_by_user")
 CLOSE_TIMEOUT_SECONDS = 1.0  # for stopped tasks to finish, before they are cancelled
 
 

@@ -26,7 +26,7 @@ from moot.streaming.reasoning_tags import (
 from moot.streaming.speaker_labels import SpeakerLabelFilter
 from moot.types.chunks import Chunk, Done, Failed, FinishReason, Progress, Text, Thought, ToolCall, Usage
 from moot.types.events import (
-    ActionDropped,
+    ActionRejected,
     ActionTaken,
     Event,
     StopReason,
@@ -210,7 +210,7 @@ class StreamConsumer:
         if self._finish is not None:
             return self._status_after_finish(text)
         match timeouts.end_reason:
-            case "stopped_by_user" | "follow_up_interrupt" | "late" | "over_cap" as reason:
+            case "stopped_by_user" | "follow_up_interrupt" | "late" | "max_cost" as reason:
                 return reason, None
             case "total":
                 return "timeout", make_fault("timeout", f"The answer took longer than {self._limits.total:g} s.")
@@ -323,7 +323,7 @@ class StreamConsumer:
             case ActionPerformed(id, action):
                 return ActionTaken(participant=who, stage=stage, round=round_, id=id, action=action)
             case RejectedAction(name, reason):
-                return ActionDropped(participant=who, stage=stage, round=round_, name=name, reason=reason)
+                return ActionRejected(participant=who, stage=stage, round=round_, name=name, reason=reason)
 
 
 def merge_chunks(chunks: Sequence[ContentChunk]) -> tuple[ContentChunk, ...]:

@@ -6,12 +6,12 @@ from typing import TextIO
 from moot.terminal.readers import ending_line, notice_text, strip_control_chars
 from moot.types.actions import get_action_name
 from moot.types.events import (
-    ActionDropped,
+    ActionRejected,
     ActionTaken,
-    Decided,
     Event,
     Notice,
     RunStarted,
+    SpeakerSelected,
     TextDelta,
     ToolCalled,
     ToolReturned,
@@ -35,7 +35,7 @@ class LessonReader:
             match event:
                 case RunStarted(participants=participants):
                     self._names = {who.id: f"{who.name} ({who.role})" if who.role else who.name for who in participants}
-                case Decided():
+                case SpeakerSelected():
                     self._write_notice(self._decision_text(event))
                 case TurnStarted(participant=who, model=model):
                     self._write_line(f"=== {self._names.get(who, who)} \u00b7 {model} ===")
@@ -44,7 +44,7 @@ class LessonReader:
                 case ActionTaken(action=action):
                     element = getattr(action, "element_id", None)
                     self._write_line(f"[{get_action_name(action)}{f' {element}' if element else ''}]")
-                case ActionDropped(name=name, reason=reason):
+                case ActionRejected(name=name, reason=reason):
                     self._write_notice(f"{name} was rejected: {reason}")
                 case Notice() | ToolCalled() | ToolReturned():
                     self._write_notice(notice_text(event))
@@ -62,7 +62,7 @@ class LessonReader:
         self._out.write(shown)
         self._mid_line = (self._mid_line or bool(shown)) and not text.endswith("\n")
 
-    def _decision_text(self, decision: Decided) -> str:
+    def _decision_text(self, decision: SpeakerSelected) -> str:
         if decision.next == USER_SPEAKS_NEXT:
             return f"You speak next. {decision.reason}"
         if decision.next == LESSON_ENDS:

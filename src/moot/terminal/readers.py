@@ -203,7 +203,7 @@ def ending_text(turn: TurnEnded) -> str:
         return turn.fault.message + note
     if turn.status == "stopped":
         return "Stopped."
-    return "Cut at the token limit; --max-tokens sets it." if turn.finish == "length" else ""
+    return "Cut at the token limit; --max-tokens sets it." if turn.finish_reason == "length" else ""
 
 
 def ending_line(turn: TurnEnded) -> str:

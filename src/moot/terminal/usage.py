@@ -5,24 +5,24 @@ from collections.abc import Mapping, Sequence
 from moot.types.billing import SMALLEST_AMOUNT_USD, Charge, format_usd, sum_costs
 from moot.types.chunks import Usage
 from moot.types.events import (
-    Agreed,
+    AgreementChecked,
     AnalysisResult,
-    BallotCast,
-    Decided,
-    LedgerMade,
+    ClaimsExtracted,
+    SpeakerSelected,
     SummaryMade,
     TurnEnded,
+    VoteCast,
 )
 from moot.types.participants import Participant
 from moot.types.run_state import PaidCall
 
 # Model calls outside the turns. RankingMade is missing: it is computed from the votes, without a model call.
 PURPOSE_LABELS: Mapping[type[AnalysisResult], str] = {
-    Agreed: "Gate",
+    AgreementChecked: "Agreement check",
     SummaryMade: "Summary",
-    LedgerMade: "Ledger",
-    BallotCast: "Ranking",
-    Decided: "Director",
+    ClaimsExtracted: "Claims",
+    VoteCast: "Ranking",
+    SpeakerSelected: "Director",
 }
 
 
@@ -50,13 +50,13 @@ def usage_lines(
 def _purpose_label(call: AnalysisResult | Charge) -> str | None:
     if isinstance(call, Charge):
         return call.purpose.capitalize()
-    if isinstance(call, Decided) and call.by == "rules":
+    if isinstance(call, SpeakerSelected) and call.decided_by == "rules":
         return None
     return PURPOSE_LABELS.get(type(call))
 
 
 def _cost_text(calls: Sequence[PaidCall], about: str = "") -> str:
-    cost = sum_costs(call.cost for call in calls)
+    cost = sum_costs(call.cost_usd for call in calls)
     if cost is None:
         return "cost unknown"
     return (about if cost >= SMALLEST_AMOUNT_USD else "") + format_usd(cost)
@@ -64,9 +64,9 @@ def _cost_text(calls: Sequence[PaidCall], about: str = "") -> str:
 
 def _usage_line(turns: Sequence[TurnEnded]) -> str:
     parts = _usage_parts("turns", turns)
-    first = next((turn.first_token for turn in turns if turn.first_token is not None), None)
+    first = next((turn.first_token_seconds for turn in turns if turn.first_token_seconds is not None), None)
     parts.append("no first token" if first is None else f"first token {first:.2f} s")
-    parts.append(f"{sum(turn.latency for turn in turns):.2f} s in all")
+    parts.append(f"{sum(turn.latency_seconds for turn in turns):.2f} s in all")
     return f"{_model_names(turns)}: {', '.join(parts)}"
 
 

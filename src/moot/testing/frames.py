@@ -20,7 +20,7 @@ def answer_frames(dialect: Dialect, reply: ScriptedReply) -> Iterator[Any]:
         return
     content = _content_frames(dialect, reply, counts)
     if fault in {"error_event", "broken_json"}:
-        yield from (frame for frame, _ in zip(content, range(script.fault_after + 2), strict=False))
+        yield from (frame for frame, _ in zip(content, range(script.fault_after_chunks + 2), strict=False))
         yield "{broken" if fault == "broken_json" else dialect.error_frame(529, "The model is overloaded")
         return
     yield from content

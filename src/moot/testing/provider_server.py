@@ -87,7 +87,7 @@ class FakeProviderServer:
         self, request: web.Request, dialect: Dialect, reply: ScriptedReply, call: ReceivedRequest
     ) -> web.StreamResponse:
         fault = reply.fault
-        await asyncio.sleep(reply.script.delay)
+        await asyncio.sleep(reply.script.delay_seconds)
         if fault in ERROR_RESPONSES:
             status, headers = ERROR_RESPONSES[fault]
             return _error_response(dialect, status, _retry_headers(fault, headers), _error_message(fault, call))
@@ -118,13 +118,13 @@ async def _stream_reply(
     await response.prepare(request)
     if fault == "bom":
         await response.write(BOM)
-    pause = 0.02 if fault in {"keepalive", "bad_gzip"} else script.pace
+    pause = 0.02 if fault in {"keepalive", "bad_gzip"} else script.chunk_interval_seconds
     for piece in _reply_pieces(dialect, reply):
         if call.frame_count and pause:
             await asyncio.sleep(pause)
         call.frame_count += 1
         await response.write(piece)
-        if fault in {"reset", "short_read"} and call.frame_count > script.fault_after + 1:
+        if fault in {"reset", "short_read"} and call.frame_count > script.fault_after_chunks + 1:
             await asyncio.sleep(0.01)  # let the client receive the written bytes
             _abort_connection(request)
             return response
@@ -148,7 +148,7 @@ def _reply_pieces(dialect: Dialect, reply: ScriptedReply) -> Iterator[bytes]:
         case "gzip_bomb":
             return _gzip_bomb()
         case "bad_gzip":
-            return _corrupt_gzip(islice(answer, reply.script.fault_after + 2))
+            return _corrupt_gzip(islice(answer, reply.script.fault_after_chunks + 2))
         case "endless":
             more = (dialect.text_frames(f"{page}. {reply.answer * 50}") for page in count())
             return chain(answer, (encode_event(frame, "") for page in more for frame in page))

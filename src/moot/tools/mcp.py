@@ -196,7 +196,7 @@ def _tool_info(tool: types.Tool) -> ToolInfo | None:
         name=tool.name,
         description=truncate_with_note(tool.description or "", MAX_DESCRIPTION_CHARS),
         parameters=Raw(parameters),
-        effects=not (tool.annotations and tool.annotations.read_only_hint),
+        has_effects=not (tool.annotations and tool.annotations.read_only_hint),
     )
 
 

@@ -6,10 +6,10 @@ from typing import Literal
 from msgspec import Struct
 
 from moot.types.debate import DebateClaims, DebateSummary, Lane, ParticipantSummary, PositionChange, Ranking
-from moot.types.events import Agreed, Decided
+from moot.types.events import AgreementChecked, SpeakerSelected
 from moot.types.modes import LESSON_ENDS, USER_SPEAKS_NEXT
 
-NO_CLAIMS = DebateClaims(claims=(), flips=())
+NO_CLAIMS = DebateClaims(claims=(), position_changes=())
 
 
 class Span(Struct, frozen=True):
@@ -60,9 +60,9 @@ def build_report(
     summary: DebateSummary | None = None,
     ranking: Ranking | None = None,
     claims: DebateClaims = NO_CLAIMS,
-    agreed: Agreed | None = None,
+    agreed: AgreementChecked | None = None,
     lanes: Iterable[Lane] = (),
-    decisions: Iterable[Decided] = (),
+    decisions: Iterable[SpeakerSelected] = (),
 ) -> Report:
     """`names` are by participant id. `total` is the last paragraph: the usage of the run."""
 
@@ -75,8 +75,8 @@ def build_report(
         [*_summary(summary)] if summary else [],
         [_positions(summary, name)] if summary else [],
         [Bullets("Without an answer", tuple(failed))],
-        [*_ranking(ranking, name)] if ranking and ranking.places else [],
-        [Bullets("Changes of mind", tuple(_position_change(change, name) for change in claims.flips))],
+        [*_ranking(ranking, name)] if ranking and ranking.answers else [],
+        [Bullets("Changes of mind", tuple(_position_change(change, name) for change in claims.position_changes))],
         [*_claims(claims, name)],
         [Bullets("How the director decided", tuple(_decision(one, names) for one in decisions), folded=True)],
         [Paragraph(total, "total")],
@@ -115,7 +115,7 @@ def text_lines(report: Report) -> Iterator[str]:
         yield ""
 
 
-def _agreement(agreed: Agreed) -> Paragraph:
+def _agreement(agreed: AgreementChecked) -> Paragraph:
     return Paragraph(f"The first answers {'agree' if agreed.agree else 'do not agree'}. {agreed.reason}")
 
 
@@ -141,14 +141,14 @@ def _status(row: ParticipantSummary) -> Span:
 
 
 def _ranking(ranking: Ranking, name: MakeName) -> Iterator[Bullets | Paragraph]:
-    averages = [place.points / place.votes for place in ranking.places]
+    averages = [place.points / place.votes for place in ranking.answers]
     ranks = [averages.index(average) + 1 for average in averages]  # equal scores share a rank
     items = (
         Item(
             (name(place.participant), f", {_count(place.points, 'point')} in {_count(place.votes, 'vote')}"),
             f"Rank {rank}",
         )
-        for rank, place in zip(ranks, ranking.places, strict=True)
+        for rank, place in zip(ranks, ranking.answers, strict=True)
     )
     yield Bullets("Ranking", tuple(items))
     yield Paragraph("Ranked by blind votes of the other participants.", "note")
@@ -178,11 +178,11 @@ def _claims(claims: DebateClaims, name: MakeName) -> Iterator[Bullets | Paragrap
         for number, claim in enumerate(claims.claims, start=1)
     )
     yield Bullets("Claims", tuple(items))
-    if claims.unproven:
-        verb = "is" if claims.unproven == 1 else "are"
-        yield Paragraph(f"Left out: {_count(claims.unproven, 'quote')} that {verb} in no answer", "note")
+    if claims.dropped_quotes:
+        verb = "is" if claims.dropped_quotes == 1 else "are"
+        yield Paragraph(f"Left out: {_count(claims.dropped_quotes, 'quote')} that {verb} in no answer", "note")
 
 
-def _decision(decision: Decided, names: Mapping[str, str]) -> Item:
+def _decision(decision: SpeakerSelected, names: Mapping[str, str]) -> Item:
     special = {USER_SPEAKS_NEXT: "The user speaks next.", LESSON_ENDS: "The lesson is over."}
     return Item((f"{special.get(decision.next) or f'{names[decision.next]} speaks next.'} {decision.reason}",))

@@ -67,15 +67,15 @@ class TranscriptExporter:
                 yield await self._render_turns(tenant, list(turns), output_format)
                 last = run
         for one in runs:
-            if one.again is None:  # a regenerated answer is rendered as a version of its turn
+            if one.regenerates is None:  # a regenerated answer is rendered as a version of its turn
                 yield await self._render_report(tenant, one.id, output_format, reported_runs)
         board = await self._final_whiteboard(tenant, discussion.id, runs)
         yield await self._render_in_thread(lambda: output_format.render_end(board))
 
     async def _read_pages(self, snapshot: DiscussionSnapshot) -> AsyncIterator[Sequence[VersionedTurn]]:
-        for start in range(0, len(snapshot.turn_numbers), MESSAGES_PER_PAGE):
+        for start in range(0, len(snapshot.turn_seqs), MESSAGES_PER_PAGE):
             yield await asyncio.shield(
-                self._snapshots.read_turns(snapshot, snapshot.turn_numbers[start : start + MESSAGES_PER_PAGE])
+                self._snapshots.read_turns(snapshot, snapshot.turn_seqs[start : start + MESSAGES_PER_PAGE])
             )
 
     async def _final_whiteboard(self, tenant: str, discussion: str, runs: Sequence[Run]) -> Board:

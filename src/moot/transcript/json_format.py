@@ -23,7 +23,7 @@ class TranscriptDocument(Struct, frozen=True, kw_only=True):
     versions: tuple[Message, ...]  # other versions; `version_of` or the id matches a message
     runs: tuple[RunReport, ...]
     files: tuple[StoredFile, ...]  # metadata of the attached files
-    board: Board  # whiteboard at the end
+    whiteboard: Board  # whiteboard at the end
 
 
 class JsonFormat:
@@ -54,7 +54,7 @@ class JsonFormat:
     def render_end(self, board: Board) -> str:
         files = ",".join(map(_encode_json, self._files.values()))
         others, reports = ",".join(self._other_versions), ",".join(self._reports)
-        return f'],"versions":[{others}],"runs":[{reports}],"files":[{files}],"board":{_encode_json(board)}}}\n'
+        return f'],"versions":[{others}],"runs":[{reports}],"files":[{files}],"whiteboard":{_encode_json(board)}}}\n'
 
 
 def _encode_json(value: object) -> str:

@@ -47,9 +47,9 @@ def stage_label(message: Message) -> str | None:
 
 
 def recipients_label(message: Message, names: Mapping[str, str]) -> str | None:
-    if message.audience is None or message.role != "user":
+    if message.visible_to is None or message.role != "user":
         return None
-    return f"only for {', '.join(names[one] for one in message.audience)}"
+    return f"only for {', '.join(names[one] for one in message.visible_to)}"
 
 
 def version_label(message: Message) -> str:
@@ -62,10 +62,10 @@ def usage_labels(message: Message) -> list[str]:
     labels = (
         [token_count_text(message.usage)] if message.usage and (message.usage.input or message.usage.output) else []
     )
-    if message.cost:
-        labels.append(format_usd(message.cost))
-    if message.latency:
-        labels.append(f"{message.latency:.1f} s")
+    if message.cost_usd:
+        labels.append(format_usd(message.cost_usd))
+    if message.latency_seconds:
+        labels.append(f"{message.latency_seconds:.1f} s")
     return labels
 
 
@@ -92,14 +92,16 @@ def format_time(at: float) -> str:
 
 def build_run_report(run: RunReport, names: Mapping[str, str]) -> Report:
     ended = "" if run.status == "completed" else f"{run.status.capitalize()}. "
-    unknown = f", and {run.unpriced} calls whose price is not known" if run.unpriced else ""
+    unknown = f", and {run.unpriced_calls} calls whose price is not known" if run.unpriced_calls else ""
     return build_report(
         names,
-        f"{ended}In all: {token_count_text(run.usage)}, {format_usd(run.cost)}{unknown}",
+        f"{ended}In all: {token_count_text(run.usage)}, {format_usd(run.cost_usd)}{unknown}",
         summary=run.summary,
         ranking=run.ranking,
-        claims=DebateClaims(claims=run.claims, flips=run.flips, unproven=run.unproven),
-        agreed=run.agreed,
+        claims=DebateClaims(
+            claims=run.claims, position_changes=run.position_changes, dropped_quotes=run.dropped_quotes
+        ),
+        agreed=run.agreement,
         lanes=run.lanes,
         decisions=run.decisions,
     )

@@ -14,16 +14,16 @@ CallPurpose = Literal[
     "synthesis",
     "summary",
     "ranking",
-    "ledger",
-    "gate",
+    "claims",
+    "agreement",
     "title",
     "export",
     "consolidation",
     "director",
     "assertion",
     "improvement",
-    "perspective",
-    "recap",
+    "persona_suggestions",
+    "reference_summary",
     "memory",
 ]
 
@@ -64,7 +64,7 @@ class Charge(Struct, frozen=True, kw_only=True):
     purpose: CallPurpose
     model: str  # model of the last request, also if earlier attempts used another
     usage: Usage
-    cost: float | None  # None: price unknown
+    cost_usd: float | None  # None: price unknown
     participant: str | None = None
     id: str = field(default_factory=lambda: new_id("charge"))
 
@@ -88,8 +88,8 @@ class Spending(Struct, frozen=True, kw_only=True):
     cached: int
     cache_written: int
     estimated: bool  # some token counts are Moot's estimates, not the provider's values
-    cost: float  # sum over calls with a known price
-    unpriced: int  # number of calls without a known price
+    cost_usd: float  # sum over calls with a known price
+    unpriced_calls: int  # number of calls without a known price
 
     @property
     def usage(self) -> Usage:
@@ -106,10 +106,10 @@ class SpendingItem(Spending, frozen=True, kw_only=True):
 class Budget(Struct, frozen=True, kw_only=True):
     """State of an account's weekly budget."""
 
-    budget: float | None  # None: no limit
-    week_begins: float
+    weekly_budget_usd: float | None  # None: no limit
+    week_starts: float
     week_ends: float
-    spent: float  # since `reup_at` if set, else since `week_begins`
-    reserved: float  # maximum that live runs may still cost
-    left: float | None  # None: no limit
-    reup_at: float | None  # time of the last budget reset in this week
+    spent_usd: float  # since `reset_at` if set, else since `week_starts`
+    reserved_usd: float  # maximum that live runs may still cost
+    remaining_usd: float | None  # None: no limit
+    reset_at: float | None  # time of the last budget reset in this week

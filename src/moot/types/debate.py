@@ -20,13 +20,13 @@ class Lane(Struct, frozen=True, kw_only=True):
     late: bool = False  # the stage ended by quorum or deadline before this participant answered
 
 
-class TableSummary(Struct, frozen=True, kw_only=True, rename="camel"):
+class TableSummary(Struct, frozen=True, kw_only=True):
     agreements: tuple[str, ...]
     disagreements: tuple[str, ...]
     convergence_summary: str
 
 
-class ParticipantSummary(Struct, frozen=True, kw_only=True, rename="camel"):
+class ParticipantSummary(Struct, frozen=True, kw_only=True):
     participant: str
     initial_summary: str
     refined_summary: str
@@ -34,7 +34,7 @@ class ParticipantSummary(Struct, frozen=True, kw_only=True, rename="camel"):
     key_points: tuple[str, ...]
 
 
-class DebateSummary(Struct, frozen=True, kw_only=True, rename="camel"):
+class DebateSummary(Struct, frozen=True, kw_only=True):
     """Summary of a debate. `per_model` has exactly one row per participant, with empty values if there is no answer."""
 
     original_prompt: str
@@ -54,8 +54,8 @@ class RankedAnswer(Struct, frozen=True, kw_only=True):
 class Ranking(Struct, frozen=True, kw_only=True):
     """Result of the vote. A participant does not rank its own answer."""
 
-    places: tuple[RankedAnswer, ...]  # best first
-    ballots: dict[str, tuple[tuple[str, ...], ...]]  # by voter id; groups of tied participant ids, best first
+    answers: tuple[RankedAnswer, ...]  # best first
+    votes: dict[str, tuple[tuple[str, ...], ...]]  # by voter id; groups of tied participant ids, best first
 
 
 class ClaimQuote(Struct, frozen=True, kw_only=True):
@@ -86,5 +86,5 @@ class PositionChange(Struct, frozen=True, kw_only=True):
 
 class DebateClaims(Struct, frozen=True, kw_only=True):
     claims: tuple[Claim, ...]
-    flips: tuple[PositionChange, ...]
-    unproven: int = 0  # quotes rejected because no message contains them
+    position_changes: tuple[PositionChange, ...]
+    dropped_quotes: int = 0  # quotes rejected because no message contains them

@@ -16,7 +16,7 @@ class ChannelBinding(Struct, frozen=True, kw_only=True):
     mode: ModeName  # of the discussion, also before it exists; so are `participants` and `rounds`
     participants: tuple[Participant, ...]
     rounds: int = 2
-    trouble: str | None = None  # error for which the bot stopped sending to this channel
+    error: str | None = None  # error for which the bot stopped sending to this channel
     created_at: float  # runs that started earlier are not delivered
 
 
@@ -44,7 +44,7 @@ class MemoryEntry(Struct, frozen=True, kw_only=True):
 class MemorySummary(Struct, frozen=True, kw_only=True):
     """Summary of messages that no longer fit into a participant's memory."""
 
-    words: str
+    text: str
     discussions: tuple[str, ...]  # source discussion ids
-    upto: float  # `said_at` of the newest summarized message
+    covers_until: float  # `said_at` of the newest summarized message
     created_at: float

@@ -9,7 +9,7 @@ class Activity(Struct, frozen=True, tag_field="type", tag="activity"):
     """Snapshot of all live runs. First event of a stream, and repeated when events may have been lost."""
 
     runs: tuple[Run, ...]
-    asking: tuple[str, ...] = ()  # ids of runs that wait for an approval
+    awaiting_approval: tuple[str, ...] = ()  # ids of runs that wait for an approval
 
 
 class ActiveDiscussion(Struct, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class DiscussionChanged(Struct, frozen=True, tag_field="type", tag="discussion_c
 
     discussion: Discussion
     runs: tuple[Run, ...]  # live runs of this discussion
-    asking: tuple[str, ...] = ()  # as in `Activity`
+    awaiting_approval: tuple[str, ...] = ()  # as in `Activity`
 
 
 class DiscussionDeleted(Struct, frozen=True, tag_field="type", tag="discussion_deleted"):

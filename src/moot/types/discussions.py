@@ -1,6 +1,6 @@
 """Discussions, messages and runs, as stored in the database and returned by the API.
 
-Times are Unix seconds. A message's `number` is unique, increasing and never changes.
+Times are Unix seconds. A message's `seq` is unique, increasing and never changes.
 """
 
 from typing import Literal
@@ -32,7 +32,7 @@ class Discussion(Struct, frozen=True, kw_only=True):
     project: str | None
     language: str | None
     model: str | None  # replaces the model of every participant
-    clerk: str | None = None  # cheap model for titles and analysis tasks
+    task_model: str | None = None  # cheap model for titles and analysis tasks
     debate: DebateOptions | None = None  # each options object is for the mode of the same name
     advisors: AdvisorOptions | None = None
     directed: DirectedOptions | None = None
@@ -54,7 +54,7 @@ class Message(Struct, frozen=True, kw_only=True):
     discussion: str
     role: MessageRole
     content: str
-    number: int = 0  # order among all messages
+    seq: int = 0  # order among all messages
     run: str | None = None  # id of the run that produced it
     participant: str | None = None  # author id; None for user messages
     name: str | None = None
@@ -66,26 +66,26 @@ class Message(Struct, frozen=True, kw_only=True):
     provider: str | None = None
     model: str | None = None
     usage: Usage | None = None
-    cost: float | None = None  # US dollars; None: price unknown
-    latency: float | None = None  # seconds until the response was complete
-    first_token: float | None = None  # seconds until the first token
+    cost_usd: float | None = None  # US dollars; None: price unknown
+    latency_seconds: float | None = None  # seconds until the response was complete
+    first_token_seconds: float | None = None  # seconds until the first token
     fault: Fault | None = None
-    finish: FinishReason | None = None
-    audience: tuple[str, ...] | None = None  # participant ids that may ever see it; None: all
+    finish_reason: FinishReason | None = None
+    visible_to: tuple[str, ...] | None = None  # participant ids that may ever see it; None: all
     thread: str | None = None  # id of the participant whose private thread contains it
     files: tuple[str, ...] | None = None  # ids of attached files
     hidden: bool = False  # visible to models, not to people
     view: str | None = None  # prompt of this answer: name of its view
-    upto: int | None = None  # prompt of this answer: number of the newest message it may contain
-    instruction: str | None = None  # prompt of this answer: its final instruction
-    script: str | None = None  # directed mode: JSON array of text and action objects
+    visible_until: int | None = None  # prompt of this answer: `seq` of the newest message it may contain
+    instructions: str | None = None  # prompt of this answer: its final instruction
+    lesson_items: str | None = None  # directed mode: JSON array of text and action objects
     tools: tuple[ToolUse, ...] | None = None  # tool calls of this turn
     version_of: str | None = None  # stored versions: id of the first version
     copy_of: str | None = None  # stored versions: id of an older version that a user selected again
     version: int = 1  # index of the shown version, from 1
     versions: int = 1  # number of versions
     version_id: str | None = None  # message id of the shown version; None if there is only one
-    revised: int = 0  # `number` of the message that made this version current
+    revised_seq: int = 0  # `seq` of the message that made this version current
     edited: bool = False  # a user wrote the shown version
     created_at: float = 0.0
 
@@ -101,4 +101,4 @@ class Run(Struct, frozen=True, kw_only=True):
     created_at: float
     ended_at: float | None = None
     revision: int = 0  # number of retries
-    again: str | None = None  # id of the answer that this run regenerates
+    regenerates: str | None = None  # id of the answer that this run regenerates

@@ -24,8 +24,8 @@ class ImprovementRound(Struct, frozen=True, kw_only=True):
     change: str  # summary of the rewrite
     answer: str
     verdicts: tuple[Verdict, ...]
-    better: bool = False  # more assertions passed than in all earlier rounds; only then can a user apply it
-    cost: float | None  # US dollars; None: price unknown
+    is_better: bool = False  # more assertions passed than in all earlier rounds; only then can a user apply it
+    cost_usd: float | None  # US dollars; None: price unknown
     created_at: float
 
 
@@ -36,17 +36,17 @@ class AppliedImprovement(Struct, frozen=True, kw_only=True):
     field: PersonaTextField
     before: str
     after: str
-    made: bool  # the persona is new
+    is_new_persona: bool  # the persona is new
     participant: str  # id of the participant that uses the persona
-    replaced: str | None  # id of the participant's previous persona, if `made`
+    previous_persona: str | None  # id of the participant's previous persona, if `is_new_persona`
 
 
 class Improvement(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Stored state of an improvement task."""
 
     rounds: tuple[ImprovementRound, ...] = ()
-    held_by: str | None = None  # id of the worker that runs the task
-    acceptance: AppliedImprovement | None = None
+    worker: str | None = None  # id of the worker that runs the task
+    applied_improvement: AppliedImprovement | None = None
 
 
 class Evaluation(Struct, frozen=True, kw_only=True):
@@ -58,9 +58,9 @@ class Evaluation(Struct, frozen=True, kw_only=True):
     assertions: tuple[str, ...]
     verdicts: tuple[Verdict, ...]  # same order as `assertions`
     rounds: tuple[ImprovementRound, ...]
-    acceptance: AppliedImprovement | None
+    applied_improvement: AppliedImprovement | None
     created_at: float
-    accepted_at: float | None
+    applied_at: float | None
 
 
 def count_passes(verdicts: Sequence[Verdict]) -> int:
@@ -69,7 +69,7 @@ def count_passes(verdicts: Sequence[Verdict]) -> int:
 
 def best_round(rounds: Sequence[ImprovementRound]) -> ImprovementRound | None:
     """Return the last round with `better` set; None if no round improved the answer."""
-    return next((one for one in reversed(rounds) if one.better), None)
+    return next((one for one in reversed(rounds) if one.is_better), None)
 
 
 def best_verdicts(evaluation: Evaluation) -> Sequence[Verdict]:
@@ -81,7 +81,7 @@ def best_verdicts(evaluation: Evaluation) -> Sequence[Verdict]:
 def add_round(evaluation: Evaluation, new_round: ImprovementRound) -> Evaluation:
     """Append a round. Sets `better` only if strictly more assertions pass than in the best verdicts."""
     better = count_passes(new_round.verdicts) > count_passes(best_verdicts(evaluation))
-    return replace(evaluation, rounds=(*evaluation.rounds, replace(new_round, better=better)))
+    return replace(evaluation, rounds=(*evaluation.rounds, replace(new_round, is_better=better)))
 
 
 def improvement_outcome(evaluation: Evaluation) -> ImprovementOutcome | None:

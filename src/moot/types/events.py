@@ -20,7 +20,7 @@ from moot.types.tools import ApprovalOutcome, ToolUse
 
 TurnStatus = Literal["completed", "stopped", "interrupted", "partial", "failed"]
 RunStatus = Literal["completed", "stopped", "interrupted", "failed"]
-StopReason = Literal["stopped_by_user", "follow_up_interrupt", "late", "over_cap"]  # why a run or a turn was cancelled
+StopReason = Literal["stopped_by_user", "follow_up_interrupt", "late", "max_cost"]  # why a run or a turn was cancelled
 NoticeKind = Literal[
     "retry",
     "waiting",
@@ -32,9 +32,9 @@ NoticeKind = Literal[
     "retried",
     "lead_replaced",
     "agreed",
-    "cap",
+    "max_cost",
     "missing",
-    "recap",
+    "reference_summary",
     "tools",
     "still_working",
 ]
@@ -44,7 +44,7 @@ STATUS_BY_STOP_REASON: Mapping[StopReason, Literal["stopped", "interrupted", "fa
     "stopped_by_user": "stopped",
     "follow_up_interrupt": "interrupted",
     "late": "failed",
-    "over_cap": "stopped",
+    "max_cost": "stopped",
 }
 
 
@@ -82,7 +82,7 @@ class Answer(Struct, frozen=True):
     text: str = ""
     thoughts: str = ""
     details: str = ""  # `<details>` blocks, removed from `text`
-    script: str = ""  # directed mode: JSON array of text and action objects
+    lesson_items: str = ""  # directed mode: JSON array of text and action objects
     tools: tuple[ToolUse, ...] = ()  # tool calls of the turn
 
 
@@ -122,20 +122,20 @@ class ToolCalled(_TurnEvent, frozen=True, kw_only=True, tag="tool_call"):
     arguments: str  # JSON
 
 
-class ApprovalWanted(_TurnEvent, frozen=True, kw_only=True):
+class ApprovalRequested(_TurnEvent, frozen=True, kw_only=True):
     """A tool call with effects waits for a person's approval."""
 
     call_id: str
     name: str
-    seconds: float  # timeout of the approval request
-    again: bool = False  # a crash interrupted the turn after this call; its effects may already exist
+    timeout_seconds: float  # timeout of the approval request
+    repeated: bool = False  # a crash interrupted the turn after this call; its effects may already exist
 
 
-class ApprovalGiven(_TurnEvent, frozen=True, kw_only=True, tag="approval"):
-    """The approval request is resolved. The call runs only if the value of `answer` allows it."""
+class ApprovalResolved(_TurnEvent, frozen=True, kw_only=True):
+    """The approval request is resolved. The call runs only if the value of `outcome` allows it."""
 
     call_id: str
-    answer: ApprovalOutcome
+    outcome: ApprovalOutcome
 
 
 class ToolReturned(_TurnEvent, frozen=True, kw_only=True, tag="tool_result"):
@@ -155,7 +155,7 @@ class ActionTaken(_TurnEvent, frozen=True, kw_only=True, tag="action"):
     action: Action
 
 
-class ActionDropped(_TurnEvent, frozen=True, kw_only=True):
+class ActionRejected(_TurnEvent, frozen=True, kw_only=True):
     """An action was rejected."""
 
     name: str
@@ -176,14 +176,14 @@ class TurnEnded(_TurnEvent, frozen=True, kw_only=True):
     message: Answer
     model: str
     usage: Usage
-    cost: float | None  # US dollars; None: price unknown
-    finish: FinishReason | None = None
+    cost_usd: float | None  # US dollars; None: price unknown
+    finish_reason: FinishReason | None = None
     fault: Fault | None = None
-    first_token: float | None = None  # seconds until the first token
-    latency: float = 0.0  # seconds
+    first_token_seconds: float | None = None  # seconds until the first token
+    latency_seconds: float = 0.0  # seconds
 
 
-class Prompted(_TurnEvent, frozen=True, kw_only=True):
+class InstructionsSent(_TurnEvent, frozen=True, kw_only=True):
     """A participant received hidden instructions."""
 
     message: str  # id of the hidden message
@@ -192,55 +192,55 @@ class Prompted(_TurnEvent, frozen=True, kw_only=True):
 class _AnalysisResult(_Event, frozen=True, kw_only=True):
     """Result of an analysis task in a run."""
 
-    basis: str  # cache key: digest of the task and its input messages
+    cache_key: str  # cache key: digest of the task and its input messages
     model: str = ""
     usage: Usage = Usage()
-    cost: float | None = 0.0
+    cost_usd: float | None = 0.0
 
 
-class Agreed(_AnalysisResult, frozen=True, kw_only=True):
+class AgreementChecked(_AnalysisResult, frozen=True, kw_only=True):
     """Result of the agreement check on the initial answers."""
 
     agree: bool
     reason: str
-    saved: float | None = None  # estimated cost of the skipped debate in US dollars; None: unknown
+    saved_usd: float | None = None  # estimated cost of the skipped debate in US dollars; None: unknown
 
 
 class SummaryMade(_AnalysisResult, frozen=True, kw_only=True, tag="summary"):
     summary: DebateSummary
 
 
-class LedgerMade(_AnalysisResult, frozen=True, kw_only=True, tag="ledger"):
-    ledger: DebateClaims
+class ClaimsExtracted(_AnalysisResult, frozen=True, kw_only=True, tag="claims"):
+    claims: DebateClaims
 
 
-class BallotCast(_AnalysisResult, frozen=True, kw_only=True, tag="ballot"):
+class VoteCast(_AnalysisResult, frozen=True, kw_only=True, tag="vote"):
     """One participant's vote on the other answers."""
 
     participant: str
-    order: tuple[tuple[str, ...], ...]  # groups of tied participant ids, best first
+    ranking: tuple[tuple[str, ...], ...]  # groups of tied participant ids, best first
 
 
 class RankingMade(_AnalysisResult, frozen=True, kw_only=True, tag="ranking"):
     ranking: Ranking
 
 
-class Decided(_AnalysisResult, frozen=True, kw_only=True, tag="decision"):
+class SpeakerSelected(_AnalysisResult, frozen=True, kw_only=True):
     """Directed mode: the next speaker is selected."""
 
     turn: int
     next: str  # participant id, `USER` or `END`
     reason: str
-    by: Literal["rules", "model"] = "rules"
+    decided_by: Literal["rules", "model"] = "rules"
 
 
-class Recapped(_AnalysisResult, frozen=True, kw_only=True, tag="recap"):
+class ReferenceSummarized(_AnalysisResult, frozen=True, kw_only=True):
     """A message references another discussion, and a summary of it is available for prompts."""
 
     message: str  # id of the message
     title: str  # of the referenced discussion, as written in the message
     discussion: str  # id of the referenced discussion
-    recap: str  # id of the summary
+    summary: str  # id of the summary
 
 
 class RunEnded(_Event, frozen=True, kw_only=True):
@@ -255,22 +255,32 @@ Event = (
     | ThoughtDelta
     | TextRetracted
     | ToolCalled
-    | ApprovalWanted
-    | ApprovalGiven
+    | ApprovalRequested
+    | ApprovalResolved
     | ToolReturned
     | ActionTaken
-    | ActionDropped
+    | ActionRejected
     | Notice
     | TurnEnded
-    | Prompted
-    | Agreed
+    | InstructionsSent
+    | AgreementChecked
     | SummaryMade
-    | LedgerMade
-    | BallotCast
+    | ClaimsExtracted
+    | VoteCast
     | RankingMade
-    | Decided
-    | Recapped
+    | SpeakerSelected
+    | ReferenceSummarized
     | RunEnded
 )
-AnalysisResult = Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided | Recapped
-ANALYSIS_RESULTS = (Agreed, SummaryMade, LedgerMade, BallotCast, RankingMade, Decided, Recapped)
+AnalysisResult = (
+    AgreementChecked | SummaryMade | ClaimsExtracted | VoteCast | RankingMade | SpeakerSelected | ReferenceSummarized
+)
+ANALYSIS_RESULTS = (
+    AgreementChecked,
+    SummaryMade,
+    ClaimsExtracted,
+    VoteCast,
+    RankingMade,
+    SpeakerSelected,
+    ReferenceSummarized,
+)

@@ -25,7 +25,7 @@ class Insight(Struct, frozen=True, kw_only=True):
     category: str
     suggestion: str | None
     severity: Severity | None
-    paired: str | None  # id of the insight that this one solves, e.g. a pain point
+    answers_insight: str | None  # id of the insight that this one solves, e.g. a pain point
     messages: tuple[str, ...]  # ids of the source messages
     created_at: float
 

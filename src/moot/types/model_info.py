@@ -15,8 +15,8 @@ class ModelLimits(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Limits for building a prompt, in tokens."""
 
     characters_per_token: float = CHARACTERS_PER_TOKEN
-    context: int | None = None  # context window including the response; None: no limit
-    answer: int = 8192  # maximum response, unless the participant sets `max_tokens`
+    context_tokens: int | None = None  # context window including the response; None: no limit
+    max_answer_tokens: int = 8192  # maximum response, unless the participant sets `max_tokens`
 
 
 class TokenCount(Struct, frozen=True):

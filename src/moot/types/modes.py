@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from moot.types.errors import UsageError
 from moot.types.participants import LessonRole, Participant, participant_id
 
-DEFAULT_EARLY_TURNS = 3
-DEFAULT_ADVISOR_BUDGET = 150_000
+DEFAULT_QUESTION_TURNS = 3
+DEFAULT_MAX_PROMPT_TOKENS = 150_000
 ParticipantName = Annotated[str, Meta(min_length=1, max_length=60)]  # a name or an id; stored as an id
 
 
@@ -23,9 +23,9 @@ class DebateOptions(Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     lead: ParticipantName | None = None  # writes the synthesis; None: the first participant
     quorum: Annotated[int, Meta(ge=1, le=24)] | None = None  # answers that end a stage; None: all
     deadline: Annotated[float, Meta(gt=0, le=3600)] | None = None  # timeout of a stage in seconds; None: no timeout
-    gate: bool = False  # skip the debate if the initial answers agree
+    skip_if_agreed: bool = False  # skip the debate if the initial answers agree
     ranking: bool = True  # participants rank each other's answers
-    ledger: bool = True  # extract a list of claims
+    claims: bool = True  # extract a list of claims
 
     def for_participants(self, participants: Sequence[Participant]) -> "DebateOptions":
         """Return the options with the id of the lead. Raises `UsageError` if they do not match the participants."""
@@ -39,9 +39,9 @@ class AdvisorOptions(Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     """Options of the advisors mode."""
 
     # First turns in which an advisor only asks questions; 0 disables this.
-    early: Annotated[int, Meta(ge=0, le=100)] = DEFAULT_EARLY_TURNS
+    question_turns: Annotated[int, Meta(ge=0, le=100)] = DEFAULT_QUESTION_TURNS
     # Maximum prompt size per advisor, in estimated tokens.
-    budget: Annotated[int, Meta(ge=1000, le=2_000_000)] = DEFAULT_ADVISOR_BUDGET
+    max_prompt_tokens: Annotated[int, Meta(ge=1000, le=2_000_000)] = DEFAULT_MAX_PROMPT_TOKENS
     cross_talk: bool = False  # advisors respond to each other once
     synthesis: bool = False  # the first advisor writes a synthesis
 
@@ -56,12 +56,12 @@ class DirectedOptions(Struct, frozen=True, kw_only=True, omit_defaults=True, for
     """Options of the directed mode."""
 
     turns: Annotated[int, Meta(ge=1, le=MAX_LESSON_TURNS)] = DEFAULT_LESSON_TURNS  # maximum agent turns per run
-    trigger: ParticipantName | None = None  # speaks first; None: the director selects a participant
+    first_speaker: ParticipantName | None = None  # speaks first; None: the director selects a participant
     topic: Annotated[str, Meta(max_length=2000)] = ""
 
     def for_participants(self, participants: Sequence[Participant]) -> "DirectedOptions":
         """Return the options with the id of the first speaker. Raises `UsageError` if that is no participant."""
-        return replace(self, trigger=_find_id("directed.trigger", self.trigger, participants))
+        return replace(self, first_speaker=_find_id("directed.first_speaker", self.first_speaker, participants))
 
 
 def _find_id(field: str, name: str | None, participants: Sequence[Participant]) -> str | None:

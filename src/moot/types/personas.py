@@ -25,7 +25,7 @@ class Persona(Struct, frozen=True, kw_only=True):
     uses: int
     success_rate: float | None
     level: int
-    shipped: bool  # bundled with Moot, read-only, visible to every tenant
+    builtin: bool  # bundled with Moot, read-only, visible to every tenant
     created_at: float
 
 

@@ -14,7 +14,7 @@ class Preset(Struct, frozen=True, kw_only=True):
     mode: ModeName
     participants: tuple[Participant, ...]
     rounds: int
-    clerk: str | None
+    task_model: str | None
     debate: DebateOptions | None
     advisors: AdvisorOptions | None
     directed: DirectedOptions | None
@@ -22,5 +22,5 @@ class Preset(Struct, frozen=True, kw_only=True):
 
 
 class PresetPage(Struct, frozen=True):
-    line_ups: tuple[Preset, ...]
+    presets: tuple[Preset, ...]
     next: str | None

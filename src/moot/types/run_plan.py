@@ -17,14 +17,14 @@ class RegenerateTarget(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The turn to regenerate and the input of its original prompt."""
 
     answer: str  # message id of the first version
-    number: int  # `Message.number` of the first version
+    seq: int  # `Message.seq` of the first version
     run: str  # id of the run that contains the turn
     participant: str
     stage: str
     round: int = 0
     view: str
-    upto: int  # `Message.number` of the newest message in the prompt
-    instruction: str = ""
+    visible_until: int  # `Message.seq` of the newest message in the prompt
+    instructions: str = ""
 
 
 class RunPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -37,20 +37,20 @@ class RunPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     language: str | None = None
     rounds: int = 2  # consensus mode
     turns: int = 1  # auto-continue: number of turns
-    first: int = 0  # auto-continue: index of the first speaker
+    first_position: int = 0  # auto-continue: index of the first speaker
     to: tuple[str, ...] | None = None  # addressed participant ids; others never see this run; None: all
-    answering: tuple[str, ...] | None = None  # addressed participants that respond, in this order; None: all
-    introduced: bool = True  # prompts list the other participants
+    responders: tuple[str, ...] | None = None  # addressed participants that respond, in this order; None: all
+    knows_others: bool = True  # prompts list the other participants
     debate: DebateOptions = DebateOptions()
     advisors: AdvisorOptions = AdvisorOptions()
     directed: DirectedOptions = DirectedOptions()
-    clerk: str | None = None  # model for analysis tasks; None: the lead's model
-    cap: float | None = None  # maximum cost of the run in US dollars; None: no limit
-    measures: dict[str, ModelLimits] = {}  # limits by model, as known at the start
-    minutes: bool = True  # debate mode: run the analysis tasks; False: synthesis only
-    again: RegenerateTarget | None = None  # regenerate this turn instead of running the mode
+    task_model: str | None = None  # model for analysis tasks; None: the lead's model
+    max_cost_usd: float | None = None  # maximum cost of the run in US dollars; None: no limit
+    model_limits: dict[str, ModelLimits] = {}  # limits by model, as known at the start
+    debate_report: bool = True  # debate mode: run the analysis tasks; False: synthesis only
+    regenerate: RegenerateTarget | None = None  # regenerate this turn instead of running the mode
     channel: str | None = None  # Discord channel id whose memory stores the messages
-    people: tuple[str, ...] = ()  # names of Discord users in the channel
+    human_names: tuple[str, ...] = ()  # names of Discord users in the channel
     memories: dict[str, str] = {}  # memory of the channel by participant id
 
     @property
@@ -66,8 +66,8 @@ class RunPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def responding_participants(self) -> tuple[Participant, ...]:
         """Participants that speak in this run, in order. Never empty with private threads, even if none is active."""
         addressed = tuple(who for who in self.participants if self.to is None or who.id in self.to)
-        if self.answering is not None:
-            order = {id: index for index, id in enumerate(self.answering)}
+        if self.responders is not None:
+            order = {id: index for index, id in enumerate(self.responders)}
             responders = (who for who in addressed if who.id in order)
             addressed = tuple(sorted(responders, key=lambda who: order[who.id]))
         if not self.spec.private_threads:
@@ -87,7 +87,9 @@ class RunPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
             self.responding_participants[0],
         )
 
-    def with_model(self, participant: str, model: str, measures: Mapping[str, ModelLimits] | None = None) -> "RunPlan":
+    def with_model(
+        self, participant: str, model: str, model_limits: Mapping[str, ModelLimits] | None = None
+    ) -> "RunPlan":
         """Return a copy in which the participant uses another model. `measures` holds the limits of that model."""
 
         def replace_model(who: Participant) -> Participant:
@@ -95,11 +97,11 @@ class RunPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
         # Keep known limits: prompts already sent to this model must render identically on replay.
         is_new = all(who.model != model for who in self.participants)
-        known = {**self.measures, **(measures or {})} if is_new else self.measures
-        return replace(self, participants=tuple(map(replace_model, self.participants)), measures=known)
+        known = {**self.model_limits, **(model_limits or {})} if is_new else self.model_limits
+        return replace(self, participants=tuple(map(replace_model, self.participants)), model_limits=known)
 
     def limits_for_model(self, model: str) -> ModelLimits:
-        return self.measures.get(model, ModelLimits())
+        return self.model_limits.get(model, ModelLimits())
 
     def find_participant(self, id: str) -> Participant:
         return next(who for who in self.participants if who.id == id)

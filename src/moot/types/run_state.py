@@ -23,10 +23,10 @@ from moot.types.debate import DebateClaims, DebateSummary, Ranking
 from moot.types.events import (
     ANALYSIS_RESULTS,
     ActionTaken,
-    Agreed,
+    AgreementChecked,
     AnalysisResult,
+    ClaimsExtracted,
     Event,
-    LedgerMade,
     Notice,
     RankingMade,
     RunEnded,
@@ -89,7 +89,7 @@ class RunState(Struct):
     ended_turns: list[TurnEnded] = field(default_factory=list)  # in order; a retried turn has two
     notices: list[Notice] = field(default_factory=list)
     analyses: list[AnalysisResult | Charge] = field(default_factory=list)  # in order; a failed one is only a charge
-    agreement: Agreed | None = None
+    agreement: AgreementChecked | None = None
     summary: DebateSummary | None = None  # the newest, like the next two
     claims: DebateClaims | None = None
     ranking: Ranking | None = None
@@ -134,12 +134,12 @@ class RunState(Struct):
                 self.status = None if event.kind == "retried" else self.status
             case RunEnded():
                 self.status = event.status
-            case Agreed():
+            case AgreementChecked():
                 self.agreement = event
             case SummaryMade():
                 self.summary = event.summary
-            case LedgerMade():
-                self.claims = event.ledger
+            case ClaimsExtracted():
+                self.claims = event.claims
             case RankingMade():
                 self.ranking = event.ranking
         if isinstance(event, ANALYSIS_RESULTS):
@@ -187,7 +187,7 @@ class RunState(Struct):
     @property
     def cost(self) -> float | None:
         """US dollars; None if a price is unknown."""
-        return sum_costs(call.cost for call in self.paid_calls)
+        return sum_costs(call.cost_usd for call in self.paid_calls)
 
 
 def fold_events(events: Iterable[Event]) -> RunState:

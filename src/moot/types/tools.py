@@ -26,7 +26,7 @@ class ToolInfo(Struct, frozen=True, kw_only=True):
     name: str
     description: str = ""
     parameters: Raw = Raw(b'{"type":"object"}')  # JSON schema
-    effects: bool = True  # False: read-only, so that a call needs no approval
+    has_effects: bool = True  # False: read-only, so that a call needs no approval
 
 
 class ToolOutcome(Struct, frozen=True):
@@ -45,7 +45,7 @@ class ToolUse(Struct, frozen=True, kw_only=True):
     content: str
     is_error: bool
     seconds: float
-    said: int  # length of the turn's text before this call
+    text_offset: int  # length of the turn's text before this call
 
 
 def is_server_name(name: str) -> bool:

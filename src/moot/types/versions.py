@@ -1,6 +1,6 @@
 """Versions of a message: regenerated, edited or selected again. The newest version is current.
 
-Versions are immutable rows. So the version that was current at any `Message.number` can be computed, for example to
+Versions are immutable rows. So the version that was current at any `Message.seq` can be computed, for example to
 replay a prompt.
 """
 
@@ -20,17 +20,17 @@ VERSION_FIELDS = (
     "provider",
     "model",
     "usage",
-    "cost",
-    "latency",
-    "first_token",
+    "cost_usd",
+    "latency_seconds",
+    "first_token_seconds",
     "fault",
-    "finish",
-    "script",
+    "finish_reason",
+    "lesson_items",
     "tools",
 )
 LISTED_VERSION_FIELDS = (
     "id",
-    "number",
+    "seq",
     "run",
     "version_of",
     "created_at",
@@ -81,12 +81,12 @@ def _other_versions(turn: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def valid_versions(turn: Sequence[Message]) -> Sequence[Message]:
-    """Return the versions by `number`, without failed or cancelled attempts to regenerate."""
+    """Return the versions by `seq`, without failed or cancelled attempts to regenerate."""
     first, *later = turn
     if not later:
         return turn
     versions = [one for one in later if one.status == "completed" or one.copy_of is not None]
-    return [first, *sorted(versions, key=lambda one: one.number)]
+    return [first, *sorted(versions, key=lambda one: one.seq)]
 
 
 def current_version(turn: Sequence[Message]) -> Message:
@@ -105,7 +105,7 @@ def apply_version(turn: Sequence[Message], version_message: Message) -> Message:
         version=own.index(source) + 1,
         versions=len(own),
         version_id=source.id,
-        revised=version_message.number,
+        revised_seq=version_message.seq,
         edited=source.version_of is not None and source.run is None,
     )
 

@@ -124,7 +124,7 @@ def _truncate_description(words: str) -> str:
 
 
 def _describe_element(element: Element, names: Mapping[str, str]) -> str:
-    by = f", by {names.get(element.by, element.by)}" if element.by else ""
+    by = f", by {names.get(element.participant, element.participant)}" if element.participant else ""
     return f"- {element.id}: {_describe_content(element)}, {_describe_position(element)}{by}{_describe_lines(element.listing)}"
 
 

@@ -29,7 +29,7 @@ class Element(Struct, frozen=True, kw_only=True):
 
     id: str
     drawing: DrawAction
-    by: str | None = None  # participant id; None: unknown
+    participant: str | None = None  # participant id; None: unknown
     listing: CodeListing = CodeListing()  # empty unless it is a code element
 
     @property
@@ -104,7 +104,7 @@ def replay_actions(actions: Iterable[RecordedAction | ActionTaken], board: Board
 def _create_element(drawing: DrawAction, board: Board, participant: str | None) -> Element:
     action = _with_element_id(drawing, board)
     listing = create_listing(action.code) if isinstance(action, DrawCode) else CodeListing()
-    return Element(id=action.element_id or "", drawing=action, by=participant, listing=listing)
+    return Element(id=action.element_id or "", drawing=action, participant=participant, listing=listing)
 
 
 def _with_element_id(drawing: DrawAction, board: Board) -> DrawAction:

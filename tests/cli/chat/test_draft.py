@@ -18,8 +18,8 @@ def participant_names(draft: TableDraft) -> list[str]:
 @pytest.mark.parametrize(
     "asked",
     [
-        AskOptions(question="", mode="debate", lead="beta", quorum=1, deadline=3.0, gate=True),
-        AskOptions(question="", mode="advisors", early=0, cross_talk=True, synthesis=True),
+        AskOptions(question="", mode="debate", lead="beta", quorum=1, deadline=3.0, skip_if_agreed=True),
+        AskOptions(question="", mode="advisors", question_turns=0, cross_talk=True, synthesis=True),
         AskOptions(question="", mode="directed", turns=3, roles=("student",)),
         AskOptions(question="", temperature=0.5, max_tokens=10, thinking="low"),
     ],

@@ -78,7 +78,7 @@ def make_message(**fields: Any) -> Message:
 
 def test_format_history_labels_messages_with_speaker() -> None:
     said = [
-        make_message(role="user", content="Why?", name=None, model=None, audience=("alpha",)),
+        make_message(role="user", content="Why?", name=None, model=None, visible_to=("alpha",)),
         make_message(details="At length."),
         make_message(content="", status="failed", fault=make_fault("network", "The connection broke.")),
         make_message(content="Well", status="stopped"),

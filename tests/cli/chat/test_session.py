@@ -265,7 +265,7 @@ async def test_chat_prints_approval_url_when_input_is_piped(tool_server: ToolSet
         assert process.stderr is not None
         words = f"waits for approval. Answer at {tool_server.server.url}/d/{id}."
         await asyncio.to_thread(read_until, process.stderr.fileno(), words)
-        call = (await tool_server.wait_for_event(run, "approval_wanted"))["call_id"]
+        call = (await tool_server.wait_for_event(run, "approval_requested"))["call_id"]
         assert await tool_server.answer_approval(run, call, "refuse") == 204
         out, _ = await asyncio.to_thread(process.communicate, b"", TIMEOUT_SECONDS)
     assert b"Done: The person refused" in out
@@ -286,7 +286,7 @@ async def test_chat_follows_live_run_until_it_is_stopped(tool_server: ToolSetup)
 
 
 async def test_chat_reconnects_after_server_restart(tmp_path: Path) -> None:
-    talk = '[slow]\nanswer = "One two three four."\nchunk = 4\npace = {}\n'
+    talk = '[slow]\nanswer = "One two three four."\nchunk_chars = 4\nchunk_interval_seconds = {}\n'
     (tmp_path / "talk.toml").write_text(talk.format(600), "utf-8")
     server = MootServer(tmp_path, settings='[providers.scripted]\nscript = "talk.toml"\n')
     server.arguments[server.arguments.index("--port") + 1] = str(_find_stable_free_port())

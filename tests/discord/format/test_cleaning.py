@@ -45,7 +45,7 @@ def test_cleaning_rules_change_answer(said: str, shown: list[str]) -> None:
 
 
 def test_repeated_blank_lines_are_collapsed() -> None:
-    assert format_messages("One\n\n\n\nTwo\n\nThree\nFour", 0) == ["One\n\nTwo\n\nThree\nFour"]
+    assert format_messages("One\n\n\n\nTwo\n\nThree\nFour", "whole") == ["One\n\nTwo\n\nThree\nFour"]
     assert format_messages("(One\n \n\n\nTwo)") == ["(One\n\nTwo)"]
 
 
@@ -76,7 +76,7 @@ def test_block_impersonation_cuts_text_at_other_speaker_label(said: str, shown: 
 
 
 def test_block_impersonation_applies_at_line_start_after_tool_call() -> None:
-    to = make_formatter(1, block_impersonation=True)
+    to = make_formatter("paragraphs", block_impersonation=True)
     assert [send.text for send in [*to.feed("Yes."), *to.flush_boundary()]] == ["Yes."]
     assert [send.text for send in [*to.feed("Beta: No."), *to.finish_stream()]] == []
 

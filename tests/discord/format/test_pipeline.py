@@ -31,7 +31,7 @@ def make_delivery(style: DeliveryStyle, *random_values: float) -> StreamDelivery
 
 
 def test_whole_delivery_gathers_text_and_sends_table_alone() -> None:
-    to = make_delivery(0)
+    to = make_delivery("whole")
     table = MarkdownTable("| a |\n|---|\n")
     assert to.accept_pieces([Prose("One\n"), CodeBlock("py", "x"), Prose("\nTwo\n"), table, Prose("Three")]) == []
     assert to.flush_pieces([Prose(" **four")]) == [
@@ -43,7 +43,7 @@ def test_whole_delivery_gathers_text_and_sends_table_alone() -> None:
 
 
 def test_paragraph_delivery_sends_at_once_without_pauses() -> None:
-    to = make_delivery(1)
+    to = make_delivery("paragraphs")
     assert to.accept_pieces([Prose("One\n"), Prose("Two\n")]) == [
         PlannedMessage("One"),
         PlannedMessage("Two"),
@@ -51,9 +51,9 @@ def test_paragraph_delivery_sends_at_once_without_pauses() -> None:
     assert to.flush_pieces([Prose("*Three")]) == [PlannedMessage("*Three*")]
 
 
-@pytest.mark.parametrize("degree", [2, 3])
-def test_typing_and_sentence_delivery_add_random_pauses_and_typing(degree: DeliveryStyle) -> None:
-    to = make_delivery(degree, 0.0, 1.0, 0.5)
+@pytest.mark.parametrize("style", ["typing", "sentences"])
+def test_typing_and_sentence_delivery_add_random_pauses_and_typing(style: DeliveryStyle) -> None:
+    to = make_delivery(style, 0.0, 1.0, 0.5)
     long = "x" * 200
     assert to.accept_pieces([Prose("One\n"), Prose("Two"), CodeBlock("", long), Prose(long)]) == [
         PlannedMessage("One"),
@@ -83,7 +83,7 @@ def test_typing_seconds_is_10_ms_per_character_within_bounds(
 
 
 def test_short_lines_are_gathered_after_max_single_messages() -> None:
-    to = make_delivery(1)
+    to = make_delivery("paragraphs")
     lines = [f"line {number}\n" for number in range(100)]
     sends = to.accept_pieces([Prose(line) for line in lines]) + to.flush_pieces([])
     assert [send.text for send in sends[:MAX_SINGLE_MESSAGES]] == [line.strip() for line in lines[:MAX_SINGLE_MESSAGES]]
@@ -93,7 +93,7 @@ def test_short_lines_are_gathered_after_max_single_messages() -> None:
 
 
 def test_delivery_is_limited_to_max_messages() -> None:
-    to = make_delivery(1)
+    to = make_delivery("paragraphs")
     sends = to.accept_pieces([Prose("x" * 1900)] * 50) + to.flush_pieces([])
     assert len(sends) == MAX_MESSAGES
     assert to.overflow_chars == 10 * 1900
@@ -102,7 +102,7 @@ def test_delivery_is_limited_to_max_messages() -> None:
 
 
 def test_blank_text_is_not_sent() -> None:
-    assert make_delivery(1).accept_pieces([Prose(" \n")]) == []
+    assert make_delivery("paragraphs").accept_pieces([Prose(" \n")]) == []
 
 
 FENCES = re.compile("`{3,}")
@@ -118,13 +118,13 @@ That is **all"""
 
 
 def test_whole_delivery_sends_one_message_at_the_end() -> None:
-    assert format_messages(ANSWER, 0) == [
+    assert format_messages(ANSWER, "whole") == [
         'Hello, <@11>. It is easy; see https://Example.org/A.\n```py\nprint("Hello, World")\n```\nThat is **all**'
     ]
 
 
 def test_paragraph_delivery_sends_one_message_per_paragraph() -> None:
-    assert format_messages(ANSWER, 1) == [
+    assert format_messages(ANSWER, "paragraphs") == [
         "Hello, <@11>. It is easy; see https://Example.org/A.",
         '```py\nprint("Hello, World")\n```',
         "That is **all**",
@@ -132,7 +132,7 @@ def test_paragraph_delivery_sends_one_message_per_paragraph() -> None:
 
 
 def test_typing_delivery_pauses_before_every_message_but_the_first() -> None:
-    assert format_chunks([ANSWER], make_formatter(2)) == [
+    assert format_chunks([ANSWER], make_formatter("typing")) == [
         PlannedMessage("Hello, <@11>. It is easy; see https://Example.org/A."),
         PlannedMessage('```py\nprint("Hello, World")\n```', "code", pause_seconds=0.875, typing_seconds=0.9375),
         PlannedMessage("That is **all**", "text", pause_seconds=0.875, typing_seconds=0.75),
@@ -140,7 +140,7 @@ def test_typing_delivery_pauses_before_every_message_but_the_first() -> None:
 
 
 def test_sentence_delivery_sends_one_humanized_message_per_sentence() -> None:
-    assert format_messages(ANSWER, 3) == [
+    assert format_messages(ANSWER, "sentences") == [
         "hello <@11>.",
         "it is easy see https://Example.org/A.",
         '```py\nprint("Hello, World")\n```',
@@ -149,7 +149,7 @@ def test_sentence_delivery_sends_one_humanized_message_per_sentence() -> None:
 
 
 def test_paragraph_delivery_sends_message_when_line_ends() -> None:
-    to = make_formatter(1)
+    to = make_formatter("paragraphs")
     assert to.feed("One.\n") == []
     assert to.feed("T") == [PlannedMessage("One.")]
     assert to.feed("wo.") == []
@@ -157,45 +157,45 @@ def test_paragraph_delivery_sends_message_when_line_ends() -> None:
 
 
 def test_flush_boundary_sends_pending_text_with_closed_marks() -> None:
-    for degree in (0, 1):
-        to = make_formatter(degree)
+    for style in ("whole", "paragraphs"):
+        to = make_formatter(style)
         assert to.feed("Let me **look") == []
         assert [send.text for send in to.flush_boundary()] == ["Let me **look**"]
-        assert to.feed("Found:\n```py\nx") == ([PlannedMessage("Found:")] if degree else [])
+        assert to.feed("Found:\n```py\nx") == ([PlannedMessage("Found:")] if style == "paragraphs" else [])
         assert [send.text for send in to.flush_boundary()][-1].endswith("```py\nx\n```")
         assert [send.text for send in to.finish_stream()] == []
 
 
 def test_overflow_chars_counts_text_beyond_max_messages() -> None:
-    to = make_formatter(0)
+    to = make_formatter("whole")
     sends = format_chunks(["word " * 20_000], to)
     assert len(sends) == MAX_MESSAGES
     assert to.overflow_chars == 100_000 - 100 - sum(len(send.text) for send in sends)  # but for spaces where it was cut
 
 
-@given(cut=chunked_answers(), degree=delivery_styles)
-def test_messages_do_not_depend_on_chunks(cut: tuple[str, list[str]], degree: DeliveryStyle) -> None:
+@given(cut=chunked_answers(), style=delivery_styles)
+def test_messages_do_not_depend_on_chunks(cut: tuple[str, list[str]], style: DeliveryStyle) -> None:
     text, chunks = cut
-    whole = format_chunks([text], make_formatter(degree, prefill="Hello there. b.", block_impersonation=True))
-    assert format_chunks(chunks, make_formatter(degree, prefill="Hello there. b.", block_impersonation=True)) == whole
+    whole = format_chunks([text], make_formatter(style, prefill="Hello there. b.", block_impersonation=True))
+    assert format_chunks(chunks, make_formatter(style, prefill="Hello there. b.", block_impersonation=True)) == whole
     assert (
-        format_chunks(list(text), make_formatter(degree, prefill="Hello there. b.", block_impersonation=True)) == whole
+        format_chunks(list(text), make_formatter(style, prefill="Hello there. b.", block_impersonation=True)) == whole
     )
 
 
-@given(text=answer_texts, degree=delivery_styles)
-def test_every_message_fits_and_has_balanced_fences(text: str, degree: DeliveryStyle) -> None:
-    sends = format_chunks([text], make_formatter(degree))
+@given(text=answer_texts, style=delivery_styles)
+def test_every_message_fits_and_has_balanced_fences(text: str, style: DeliveryStyle) -> None:
+    sends = format_chunks([text], make_formatter(style))
     assert len(sends) <= MAX_MESSAGES
     for send in sends:
         assert 0 < len(send.text) <= MAX_MESSAGE_CHARS
         assert len(FENCES.findall(send.text)) % 2 == 0
 
 
-@given(text=answer_texts, degree=delivery_styles)
-def test_only_resolved_mentions_are_sent(text: str, degree: DeliveryStyle) -> None:
+@given(text=answer_texts, style=delivery_styles)
+def test_only_resolved_mentions_are_sent(text: str, style: DeliveryStyle) -> None:
     known = {"11"}
-    for send in format_chunks([text], make_formatter(degree)):
+    for send in format_chunks([text], make_formatter(style)):
         prose = CODE_BLOCK.sub("", send.text)
         assert re.search("@(everyone|here)", prose, re.IGNORECASE) is None
         assert set(re.findall(r"<@[!&]?(\w+)>", prose)) <= known
@@ -207,5 +207,5 @@ def test_whole_and_paragraph_delivery_lose_no_word(text: str) -> None:
         text = text.replace(label, "")
     text = re.sub(r"([`~]{3,})[\w.+#-]*", r"\1\n", text)  # a language is no word of an answer
     wanted = WORD.findall(text)
-    for degree in (0, 1):
-        assert WORD.findall("\n".join(format_messages(text, degree))) == wanted
+    for style in ("whole", "paragraphs"):
+        assert WORD.findall("\n".join(format_messages(text, style))) == wanted

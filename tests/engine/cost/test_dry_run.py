@@ -43,13 +43,15 @@ EARLIER_MESSAGES = (
         name="Beta",
     ),
 )
-DEFAULT_SCRIPT = Script(answer="x" * ANSWER_TOKENS * 4, chunk=ANSWER_TOKENS * 4)  # four characters a token
+DEFAULT_SCRIPT = Script(answer="x" * ANSWER_TOKENS * 4, chunk_chars=ANSWER_TOKENS * 4)  # four characters a token
 
 
 @st.composite
 def random_plans(draw: st.DrawFn) -> RunPlan:
     roles = st.sampled_from([*get_args(LessonRole), None])
-    table = tuple(replace(who, role=draw(roles)) for who in make_participants(("usual",) * draw(st.integers(1, 5))))
+    table = tuple(
+        replace(who, role=draw(roles)) for who in make_participants(("default_model",) * draw(st.integers(1, 5)))
+    )
     names = [who.id for who in table]
     some = st.lists(st.sampled_from(names), min_size=1, unique=True).map(tuple)
     return RunPlan(
@@ -59,21 +61,21 @@ def random_plans(draw: st.DrawFn) -> RunPlan:
         language=draw(st.sampled_from([None, "de"])),
         rounds=draw(st.integers(1, 3)),
         turns=draw(st.integers(1, 6)),
-        first=draw(st.integers(0, len(table) - 1)),
+        first_position=draw(st.integers(0, len(table) - 1)),
         to=draw(st.none() | some),
         debate=DebateOptions(
             lead=draw(st.none() | st.sampled_from(names)),
-            gate=draw(st.booleans()),
+            skip_if_agreed=draw(st.booleans()),
             ranking=draw(st.booleans()),
-            ledger=draw(st.booleans()),
+            claims=draw(st.booleans()),
         ),
         advisors=AdvisorOptions(cross_talk=draw(st.booleans()), synthesis=draw(st.booleans())),
         directed=DirectedOptions(
             turns=draw(st.integers(1, 6)),
-            trigger=draw(st.none() | st.sampled_from(names)),
+            first_speaker=draw(st.none() | st.sampled_from(names)),
             topic=draw(st.sampled_from(["", "Squares"])),
         ),
-        clerk=draw(st.sampled_from([None, "usual"])),
+        task_model=draw(st.sampled_from([None, "default_model"])),
     )
 
 
@@ -86,7 +88,9 @@ def count_inputs(requests: Sequence[ModelRequest]) -> Counter[int]:
 
 @given(plan=random_plans(), earlier=st.sampled_from([(), EARLIER_MESSAGES]))
 @example(
-    plan=RunPlan(mode="debate", participants=make_participants(("usual",) * 4), debate=DebateOptions(gate=True)),
+    plan=RunPlan(
+        mode="debate", participants=make_participants(("default_model",) * 4), debate=DebateOptions(skip_if_agreed=True)
+    ),
     earlier=(),
 )
 async def test_dry_run_simulates_the_same_calls_as_a_run_in_which_all_answer(
@@ -105,7 +109,7 @@ def create_table(plan: RunPlan, earlier: tuple[Message, ...]) -> TableHarness:
     more = asdict(plan)
     mode, table = more.pop("mode"), more.pop("participants")
     said = [*earlier, QUESTION]
-    return TableHarness(mode, said=said, scripts={"usual": DEFAULT_SCRIPT}, participants=table, **more)
+    return TableHarness(mode, said=said, scripts={"default_model": DEFAULT_SCRIPT}, participants=table, **more)
 
 
 def count_turns(calls: Sequence[PlannedCall] | Sequence[Charge]) -> Counter[tuple[str, str | None]]:
@@ -122,24 +126,24 @@ def debate_plan(participant_count: int = 3, **options: object) -> RunPlan:
 
 
 def test_simulate_calls_estimates_report_rows_per_participant_and_short_verdicts() -> None:
-    said = {call.purpose: call.output for call in simulate_calls(debate_plan(5, gate=True), QUESTION, ())}
+    said = {call.purpose: call.output for call in simulate_calls(debate_plan(5, skip_if_agreed=True), QUESTION, ())}
     assert said == {
         "answer": ANSWER_TOKENS,
-        "gate": VERDICT_TOKENS,
+        "agreement": VERDICT_TOKENS,
         "synthesis": ANSWER_TOKENS,
         "summary": 5 * ANALYSIS_ROW_TOKENS,
-        "ledger": 5 * ANALYSIS_ROW_TOKENS,
+        "claims": 5 * ANALYSIS_ROW_TOKENS,
         "ranking": VERDICT_TOKENS,
     }
 
 
 def test_simulate_calls_attributes_votes_to_voters_and_analyses_to_nobody() -> None:
-    calls = simulate_calls(debate_plan(gate=True), QUESTION, ())
+    calls = simulate_calls(debate_plan(skip_if_agreed=True), QUESTION, ())
     whose = [(call.purpose, call.participant) for call in calls if call.purpose not in {"answer", "synthesis"}]
     assert whose == [
-        ("gate", None),
+        ("agreement", None),
         ("summary", None),
-        ("ledger", None),
+        ("claims", None),
         ("ranking", "alpha"),
         ("ranking", "beta"),
         ("ranking", "gamma"),
@@ -147,14 +151,14 @@ def test_simulate_calls_attributes_votes_to_voters_and_analyses_to_nobody() -> N
 
 
 def test_simulate_calls_ignores_simultaneous_answers_in_parallel_prompts() -> None:
-    plan = RunPlan(mode="parallel", participants=make_participants(("a/one", "a/one")), introduced=False)
+    plan = RunPlan(mode="parallel", participants=make_participants(("a/one", "a/one")), knows_others=False)
     alpha, beta = simulate_calls(plan, QUESTION, ())
     assert alpha.input == beta.input
 
 
 def test_simulate_calls_counts_files_only_for_participants_who_see_the_message() -> None:
     plan = RunPlan(mode="parallel", participants=make_participants(("a/one", "b/two")))
-    private = replace(EARLIER_MESSAGES[0], audience=("beta",))
+    private = replace(EARLIER_MESSAGES[0], visible_to=("beta",))
     plain = simulate_calls(plan, QUESTION, [private])
     full = simulate_calls(
         plan, QUESTION, [private], {private.id: (ATTACHED_FILE, ATTACHED_FILE), QUESTION.id: (ATTACHED_FILE,)}
@@ -184,7 +188,7 @@ def test_simulate_calls_limits_how_much_of_an_answer_others_read(limit: int, is_
 
 def test_simulate_calls_uses_characters_per_token_of_the_model() -> None:
     plan = RunPlan(mode="consensus", participants=make_participants(("a/one", "b/two")), rounds=1)
-    dense = replace(plan, measures={"a/one": ModelLimits(characters_per_token=1.0)})
+    dense = replace(plan, model_limits={"a/one": ModelLimits(characters_per_token=1.0)})
     usual, other = simulate_calls(plan, QUESTION, ()), simulate_calls(dense, QUESTION, ())
     assert other[0].input > 3 * usual[0].input
     assert other[1].input < usual[1].input, "the answer that is read has fewer characters in as many tokens"
@@ -195,7 +199,7 @@ def test_simulate_calls_keeps_advisor_prompts_within_their_budget() -> None:
     plan = RunPlan(
         mode="advisors",
         participants=make_participants(("a/one", "b/two")),
-        advisors=AdvisorOptions(budget=2000),
+        advisors=AdvisorOptions(max_prompt_tokens=2000),
     )
     assert all(call.input <= 2000 for call in simulate_calls(plan, QUESTION, long))
     wide = replace(plan, advisors=AdvisorOptions())

@@ -48,7 +48,7 @@ def test_forecast_counts_system_prompt_message_and_default_answer_length() -> No
     reads = estimate_tokens(build_system_prompt(plan, plan.participants[0])) + estimate_tokens(QUESTION_TEXT)
     alpha = found.lines[0]
     assert (alpha.participant, alpha.model, alpha.calls) == ("alpha", "a/one", 1)
-    assert (alpha.input, alpha.output, alpha.cost) == (reads, ANSWER_TOKENS, reads + ANSWER_TOKENS)
+    assert (alpha.input, alpha.output, alpha.cost_usd) == (reads, ANSWER_TOKENS, reads + ANSWER_TOKENS)
     assert reads > estimate_tokens(QUESTION_TEXT)
 
 
@@ -67,7 +67,7 @@ def test_forecast_counts_system_prompt_message_and_default_answer_length() -> No
 def test_forecast_counts_the_calls_of_every_mode(plan: RunPlan, calls: int) -> None:
     found = forecast_plan(plan)
     assert (found.calls, found.output) == (calls, calls * ANSWER_TOKENS)
-    assert found.cost == found.input + found.output
+    assert found.cost_usd == found.input + found.output
 
 
 @pytest.mark.parametrize(
@@ -105,11 +105,11 @@ def test_forecast_counts_files_of_new_message_for_every_participant() -> None:
     files = (Attachment(File("a.png", "image/png", b"")),) * 2
     found = forecast_cost(plan, asked, (), one_dollar_per_token, {asked.id: files})
     assert found.input - forecast_plan(plan).input == 2 * 2 * TOKENS_PER_FILE
-    assert found.cost - forecast_plan(plan).cost == 2 * 2 * TOKENS_PER_FILE
+    assert found.cost_usd - forecast_plan(plan).cost_usd == 2 * 2 * TOKENS_PER_FILE
 
 
 def test_forecast_of_continue_starts_with_the_next_participant() -> None:
-    found = forecast_plan(make_plan("continue", "a/one", "b/two", turns=1, first=1), None)
+    found = forecast_plan(make_plan("continue", "a/one", "b/two", turns=1, first_position=1), None)
     assert [line.participant for line in found.lines] == ["beta"]
 
 
@@ -125,7 +125,7 @@ def test_forecast_counts_earlier_messages_only_for_participants_who_see_them() -
         plan,
         QUESTION_TEXT,
         make_message("x" * 400),
-        make_message("y" * 4000, audience=("beta",)),
+        make_message("y" * 4000, visible_to=("beta",)),
         make_message("z" * 4000, status="failed"),
         make_message("w" * 40),
     )
@@ -136,15 +136,15 @@ def test_forecast_counts_earlier_messages_only_for_participants_who_see_them() -
 @pytest.mark.parametrize(
     ("rules", "speakers", "made"),
     [
-        (DebateOptions(), 3, {"answer": 6, "synthesis": 1, "summary": 1, "ledger": 1, "ranking": 3}),
+        (DebateOptions(), 3, {"answer": 6, "synthesis": 1, "summary": 1, "claims": 1, "ranking": 3}),
         (
-            DebateOptions(gate=True),
+            DebateOptions(skip_if_agreed=True),
             3,
-            {"answer": 6, "gate": 1, "synthesis": 1, "summary": 1, "ledger": 1, "ranking": 3},
+            {"answer": 6, "agreement": 1, "synthesis": 1, "summary": 1, "claims": 1, "ranking": 3},
         ),
-        (DebateOptions(ranking=False, ledger=False), 3, {"answer": 6, "synthesis": 1, "summary": 1}),
-        (DebateOptions(), 2, {"answer": 4, "synthesis": 1, "summary": 1, "ledger": 1}),
-        (DebateOptions(), 1, {"answer": 1, "synthesis": 1, "summary": 1, "ledger": 1}),
+        (DebateOptions(ranking=False, claims=False), 3, {"answer": 6, "synthesis": 1, "summary": 1}),
+        (DebateOptions(), 2, {"answer": 4, "synthesis": 1, "summary": 1, "claims": 1}),
+        (DebateOptions(), 1, {"answer": 1, "synthesis": 1, "summary": 1, "claims": 1}),
     ],
 )
 def test_forecast_counts_debate_calls_by_debate_options(
@@ -155,8 +155,8 @@ def test_forecast_counts_debate_calls_by_debate_options(
 
 
 def test_forecast_counts_lesson_turns_and_director_calls() -> None:
-    rules = DirectedOptions(turns=4, trigger="alpha")
-    found = forecast_plan(make_plan("directed", "a/one", "b/two", directed=rules, clerk="c/cheap"))
+    rules = DirectedOptions(turns=4, first_speaker="alpha")
+    found = forecast_plan(make_plan("directed", "a/one", "b/two", directed=rules, task_model="c/cheap"))
     assert count_purposes(found) == {"answer": 4, "director": 3}
     assert {line.model for line in found.lines if line.purpose == "director"} == {"c/cheap"}
     alone = forecast_plan(make_plan("directed", "a/one", directed=rules))
@@ -173,10 +173,12 @@ def test_forecast_of_debate_counts_all_answers_as_input_of_everyone() -> None:
 
 def test_forecast_uses_lead_for_synthesis_and_task_model_for_analyses() -> None:
     found = forecast_plan(
-        make_plan("debate", "a/one", "b/two", debate=DebateOptions(lead="beta", gate=True), clerk="c/cheap")
+        make_plan(
+            "debate", "a/one", "b/two", debate=DebateOptions(lead="beta", skip_if_agreed=True), task_model="c/cheap"
+        )
     )
     models = {line.purpose: line.model for line in found.lines if line.purpose != "answer"}
-    assert models == {"gate": "c/cheap", "synthesis": "b/two", "summary": "c/cheap", "ledger": "c/cheap"}
+    assert models == {"agreement": "c/cheap", "synthesis": "b/two", "summary": "c/cheap", "claims": "c/cheap"}
     alone = forecast_plan(make_plan("debate", "a/one", "b/two", debate=DebateOptions(lead="beta")))
     assert next(line.model for line in alone.lines if line.purpose == "summary") == "b/two"
 
@@ -186,8 +188,8 @@ def test_forecast_excludes_and_names_models_with_unknown_price() -> None:
         return None if model == "b/two" else 0.5
 
     found = forecast_cost(make_plan("consensus", "a/one", "b/two", "b/two"), make_message(QUESTION_TEXT), (), priced)
-    assert (found.cost, found.unknown) == (1.0, ("b/two",))
-    assert [line.cost for line in found.lines] == [1.0, None, None]
+    assert (found.cost_usd, found.unpriced_models) == (1.0, ("b/two",))
+    assert [line.cost_usd for line in found.lines] == [1.0, None, None]
 
 
 def test_forecast_prices_each_call_separately() -> None:
@@ -197,4 +199,4 @@ def test_forecast_prices_each_call_separately() -> None:
         return 1.0 if usage.input >= ANSWER_TOKENS else 0.1
 
     found = forecast_cost(make_plan("continue", "a/one", turns=2), None, (), priced)
-    assert found.lines[0].cost == pytest.approx(1.1)
+    assert found.lines[0].cost_usd == pytest.approx(1.1)

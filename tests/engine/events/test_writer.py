@@ -145,7 +145,7 @@ def turn_ended(text: str = "", participant: str = "alpha", round: int = 0) -> Tu
         message=Answer(text),
         model="scripted/echo",
         usage=Usage(),
-        cost=None,
+        cost_usd=None,
     )
 
 
@@ -294,7 +294,7 @@ async def test_commit_stores_turn_with_its_number_and_event(writer_harness: Writ
         await run.append_events([text_delta("Round.", turn.participant or "")])
     numbers = await asyncio.gather(*(run.commit(turn_ended("Round.", turn.participant or ""), turn) for turn in turns))
     said = await Discussions(writer_harness.database).list_messages(run.lease.discussion)
-    assert said == tuple(replace(turn, number=n) for turn, n in zip(turns, numbers, strict=True))
+    assert said == tuple(replace(turn, seq=n) for turn, n in zip(turns, numbers, strict=True))
     assert numbers == sorted(numbers)
     kept = [strip_numbering(event) for event in await writer_harness.read_events(run.lease.run)]
     assert kept[3:] == [turn_ended("Round.", who) for who in ("alpha", "beta", "gamma")]
@@ -368,7 +368,7 @@ async def test_write_is_not_duplicated_when_connection_breaks_after_commit(datab
         kept = await desk.read_events(run.lease.run)
         said = await Discussions(desk.database).list_messages(run.lease.discussion)
     assert [event.seq for event in kept] == [1, 2, 3, 4]
-    assert [message.number for message in said] == [number]
+    assert [message.seq for message in said] == [number]
     assert desk.fenced_runs == []
 
 

@@ -13,7 +13,7 @@ from moot.providers.scripted.scripts import Script
 from moot.types.billing import CallPurpose
 from moot.types.chunks import Usage
 from moot.types.errors import MissingKey
-from moot.types.events import Agreed, AnalysisResult, BallotCast, LedgerMade, Notice, SummaryMade
+from moot.types.events import AgreementChecked, AnalysisResult, ClaimsExtracted, Notice, SummaryMade, VoteCast
 from moot.types.participants import make_participants
 from tests.engine.turns.test_runner import stored_turn
 from tests.support import debate_scripts
@@ -28,9 +28,9 @@ MESSAGES = [
 ]
 PARTICIPANTS = make_participants(("yes",) * 3)
 TASK_BUILDERS: dict[CallPurpose, BuildTask] = {
-    "gate": agreement_task,
+    "agreement": agreement_task,
     "summary": partial(debate_summary_task, participants=PARTICIPANTS),
-    "ledger": claims_task,
+    "claims": claims_task,
     "ranking": partial(vote_task, voter="alpha"),
 }
 
@@ -52,10 +52,15 @@ async def run_analysis(harness: TableHarness, purpose: CallPurpose) -> AnalysisR
 
 
 @pytest.mark.parametrize(
-    ("purpose", "kind"),
-    [("gate", Agreed), ("summary", SummaryMade), ("ledger", LedgerMade), ("ranking", BallotCast)],
+    ("purpose", "kind", "step"),
+    [
+        ("agreement", AgreementChecked, "gate"),
+        ("summary", SummaryMade, "summary"),
+        ("claims", ClaimsExtracted, "ledger"),
+        ("ranking", VoteCast, "ranking"),
+    ],
 )
-async def test_analysis_result_is_stored_with_its_cost(purpose: CallPurpose, kind: type) -> None:
+async def test_analysis_result_is_stored_with_its_cost(purpose: CallPurpose, kind: type, step: str) -> None:
     table = create_debate()
     told = await run_analysis(table, purpose)
     (found,) = table.transcript.analysis_results
@@ -63,10 +68,10 @@ async def test_analysis_result_is_stored_with_its_cost(purpose: CallPurpose, kin
     (charge,) = table.transcript.charges
     assert isinstance(found, kind)
     assert (charge.purpose, charge.participant, charge.model) == (purpose, "alpha", "yes")
-    assert (found.model, found.usage, found.cost) == ("yes", charge.usage, charge.cost)
-    assert charge.cost
+    assert (found.model, found.usage, found.cost_usd) == ("yes", charge.usage, charge.cost_usd)
+    assert charge.cost_usd
     assert table.transcript.events == [found]
-    assert table.steps == [f"find/{purpose}/0/alpha"]
+    assert table.steps == [f"find/{step}/0/alpha"], "stored steps keep their names"
 
 
 @pytest.mark.parametrize("purpose", TASK_BUILDERS)
@@ -84,7 +89,7 @@ async def test_analysis_is_requested_again_when_messages_were_added() -> None:
     table.transcript.messages.append(stored_turn("alpha", debate_scripts.STILL_YES, "debate"))
     await run_analysis(table, "summary")
     assert len(table.provider.requests) == 2
-    assert len({found.basis for found in table.transcript.analysis_results}) == 2
+    assert len({found.cache_key for found in table.transcript.analysis_results}) == 2
 
 
 async def test_unusable_answer_is_requested_again_with_reason_then_reported() -> None:
@@ -102,7 +107,9 @@ async def test_unusable_answer_is_requested_again_with_reason_then_reported() ->
     assert charge.usage.output == 2 * -(-len("I would rather not.") // 4), "both are paid"
 
 
-@pytest.mark.parametrize(("purpose", "words"), [("gate", "agreement check"), ("ranking", "vote")])
+@pytest.mark.parametrize(
+    ("purpose", "words"), [("agreement", "agreement check"), ("claims", "list of claims"), ("ranking", "vote")]
+)
 async def test_missing_analysis_is_named_in_notice(purpose: CallPurpose, words: str) -> None:
     table = create_debate(Script(answer="I would rather not."))
     assert await run_analysis(table, purpose) is None
@@ -114,7 +121,7 @@ async def test_missing_analysis_is_named_in_notice(purpose: CallPurpose, words: 
 async def test_answer_with_missing_participant_is_requested_again() -> None:
     answers = {name: value for name, value in debate_scripts.SUMMARY.items() if name != "p3"}
     table = create_debate(
-        Script(answer=json.dumps(answers), when={"cannot be used": json.dumps(debate_scripts.SUMMARY)})
+        Script(answer=json.dumps(answers), answer_if_contains={"cannot be used": json.dumps(debate_scripts.SUMMARY)})
     )
     assert await run_analysis(table, "summary") is not None
     assert len(table.provider.requests) == 2
@@ -122,13 +129,13 @@ async def test_answer_with_missing_participant_is_requested_again() -> None:
 
 
 async def test_failed_analysis_call_is_reported_and_charged() -> None:
-    table = create_debate(Script(answer="I would rather not.", fault="reset", chunk=2))
-    assert await run_analysis(table, "ledger") is None
+    table = create_debate(Script(answer="I would rather not.", fault="reset", chunk_chars=2))
+    assert await run_analysis(table, "claims") is None
     (notice,) = table.transcript.events
     assert isinstance(notice, Notice)
-    assert notice.message.startswith("There is no ledger from yes. ")
+    assert notice.message.startswith("There is no list of claims from yes. ")
     (charge,) = table.transcript.charges
-    assert (charge.purpose, charge.usage.output > 0) == ("ledger", True)
+    assert (charge.purpose, charge.usage.output > 0) == ("claims", True)
 
 
 async def test_analysis_without_key_makes_no_call_and_no_charge() -> None:

@@ -136,7 +136,7 @@ def make_ephemeral_run(
     provider = provider or RecordingProvider({})
     participants = make_participants(scripts)
     chains = {who.id: (ResolvedModel(who.model, provider, who.model, KeyRing(())),) for who in participants}
-    plan = RunPlan(mode="parallel" if len(scripts) > 1 else "single", participants=participants, introduced=False)
+    plan = RunPlan(mode="parallel" if len(scripts) > 1 else "single", participants=participants, knows_others=False)
     return EphemeralRun(plan=plan, question=user_message("Why?"), chains=chains, earlier=earlier)
 
 
@@ -158,7 +158,7 @@ async def test_stream_sends_events_as_they_come_and_records_charges_per_turn() -
 async def test_stream_includes_earlier_messages_in_prompt() -> None:
     provider = RecordingProvider({})
     said = (
-        Message(id="m1", discussion="", run="earlier/1", role="user", content="One?", number=1),
+        Message(id="m1", discussion="", run="earlier/1", role="user", content="One?", seq=1),
         Message(
             id="m2",
             discussion="",
@@ -166,7 +166,7 @@ async def test_stream_includes_earlier_messages_in_prompt() -> None:
             role="assistant",
             content="Yes.",
             participant="alpha",
-            number=2,
+            seq=2,
         ),
     )
     async for _ in EphemeralRuns(MODEL_CALLER).stream(make_ephemeral_run("echo", provider=provider, earlier=said)):
@@ -255,7 +255,7 @@ async def run_question(
 
     participants = make_participants(names)
     chains = {who.id: (ResolvedModel(who.model, provider, who.model, KeyRing(())),) for who in participants}
-    plan = RunPlan(mode=mode, participants=participants, introduced=False)
+    plan = RunPlan(mode=mode, participants=participants, knows_others=False)
     run = EphemeralRun(plan=plan, question=message, chains=chains)
     ended = await run.execute(RunLog(reader), ModelCaller(backoff_seconds=0.001), stop or StopSignal())
     assert isinstance(events[0], RunStarted)

@@ -166,5 +166,5 @@ async def test_participants_receive_files_of_visible_messages(run_harness: RunHa
 
 TURN_ENDED_JSON = (
     '{"type":"turn_ended","participant":"alpha","stage":"answer","round":0,"status":"completed",'
-    '"message":{"text":"Said before."},"model":"scripted/echo","usage":{"type":"usage"},"cost":0.0}'
+    '"message":{"text":"Said before."},"model":"scripted/echo","usage":{"type":"usage"},"cost_usd":0.0}'
 )

@@ -183,7 +183,7 @@ async def test_worker_that_was_taken_over_does_not_finish_workflow(
     require_postgres(run_harness)
     run = await run_harness.create_run()
     async with run_harness.database.write() as connection:
-        await connection.execute(update(worker).where(worker.c.id == WORKER).values(reaper=OTHER_WORKER))
+        await connection.execute(update(worker).where(worker.c.id == WORKER).values(successor=OTHER_WORKER))
     claims = spy_on(monkeypatch, Runs, "acquire_lease")
     run_harness.run_manager.start_run(run.id)
     await wait_until(lambda: bool(claims))

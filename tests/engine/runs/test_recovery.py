@@ -8,7 +8,7 @@ from moot.types.actions import Action
 from moot.types.chunks import Usage
 from moot.types.drawing import OpenWhiteboard
 from moot.types.events import (
-    ActionDropped,
+    ActionRejected,
     ActionTaken,
     Answer,
     Event,
@@ -48,7 +48,7 @@ def turn_ended(turn_fields: dict[str, object]) -> Event:
         message=Answer("All."),
         model=MODEL,
         usage=Usage(),
-        cost=0.0,
+        cost_usd=0.0,
     )
 
 
@@ -96,12 +96,12 @@ def test_find_interrupted_turns_keeps_actions_and_text_in_order() -> None:
         text_delta(ALPHA, "here."),
         action_performed(ALPHA, OpenWhiteboard()),
         text_delta(ALPHA, " And th"),
-        ActionDropped(**ALPHA, name="wb_dance", reason="There is no such action."),  # type: ignore[arg-type]
+        ActionRejected(**ALPHA, name="wb_dance", reason="There is no such action."),  # type: ignore[arg-type]
     ]
     (left,) = find_interrupted_turns(log).values()
     end = left.turn_end_event(None)
     assert (end.status, end.message.text) == ("partial", "Look here. And th")
-    assert json.loads(end.message.script) == [
+    assert json.loads(end.message.lesson_items) == [
         {"type": "text", "content": "Look here."},
         {"type": "action", "name": "wb_open", "params": {}},
         {"type": "text", "content": " And th"},
@@ -140,17 +140,17 @@ def test_turn_end_event_has_visible_text_and_status_by_stop_reason(
     end = InterruptedTurn(TurnKey("alpha", "round", 1), MODEL, Answer(words)).turn_end_event(reason)
     assert (end.status, end.message.text, end.model) == (status, words, MODEL)
     assert end.usage == Usage(output=-(-len(words) // 4), estimated=True)
-    assert end.cost is None
+    assert end.cost_usd is None
 
 
 def test_interrupted_message_has_participant_and_visibility() -> None:
     plan = RunPlan(mode="consensus", participants=make_participants((MODEL, MODEL)), to=("alpha",))
-    claim = RunLease(run="run_1", tenant="tenant", discussion="dis_1", plan=plan, epoch=2, seq=7, place=1)
+    claim = RunLease(run="run_1", tenant="tenant", discussion="dis_1", plan=plan, epoch=2, seq=7, position=1)
     kept = interrupted_message(
         claim,
         InterruptedTurn(TurnKey("alpha", "round", 1), MODEL, Answer("So far", "Hm")).turn_end_event(None),
     )
-    assert (kept.discussion, kept.run, kept.role, kept.audience) == (
+    assert (kept.discussion, kept.run, kept.role, kept.visible_to) == (
         "dis_1",
         "run_1",
         "assistant",
@@ -167,7 +167,7 @@ def test_find_interrupted_turns_keeps_tool_calls_of_last_attempt_with_text_lengt
     told = [turn_started(ALPHA), text_delta(ALPHA, "Let me."), call]
     (cut,) = find_interrupted_turns(told).values()
     (use,) = cut.answer.tools
-    assert (use.said, use.is_error, use.content) == (7, True, "It was cut off before it had returned.")
+    assert (use.text_offset, use.is_error, use.content) == (7, True, "It was cut off before it had returned.")
     (whole,) = find_interrupted_turns([*told, came]).values()
     assert [(one.content, one.seconds) for one in whole.answer.tools] == [("Yes.", 0.5)]
     (anew,) = find_interrupted_turns([*told, came, turn_started(ALPHA, 2)]).values()

@@ -17,12 +17,12 @@ from moot.store.library.summaries import DiscussionSummaries
 from moot.store.runs.runs import RunLease
 from moot.store.schema.billing import charge as charges
 from moot.store.schema.discussions import message as messages
-from moot.store.schema.library import recap as recaps
+from moot.store.schema.library import discussion_summary as recaps
 from moot.streaming.cancellation import StopSignal
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Text, Usage
 from moot.types.discussions import Discussion, Message, Run
-from moot.types.events import Notice, Recapped, RunStarted, TurnStarted
+from moot.types.events import Notice, ReferenceSummarized, RunStarted, TurnStarted
 from moot.types.knowledge import DiscussionSummary
 from moot.types.primitives import new_id
 from tests.support.accounts import ANNA, BERT, create_discussion
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SUMMARY_PROMPT = "Those who read that message were not here"
 POINTS = msgspec.json.encode({"points": ["Round tables won.", "Legs are open.", "Oak costs 90."]}).decode()
-SAGE_SCRIPT = Script(answer="{question}", when={SUMMARY_PROMPT: POINTS}, price=1.0)
+SAGE_SCRIPT = Script(answer="{question}", answer_if_contains={SUMMARY_PROMPT: POINTS}, usd_per_million_tokens=1.0)
 title_numbers = count()
 
 
@@ -73,12 +73,12 @@ async def notice_messages(run_harness: RunHarness, run: Run, kind: str) -> list[
     return [e.message for e in await run_harness.read_events(run) if isinstance(e, Notice) and e.kind == kind]
 
 
-async def summary_events(run_harness: RunHarness, run: Run) -> list[Recapped]:
-    return [event for event in await run_harness.read_events(run) if isinstance(event, Recapped)]
+async def summary_events(run_harness: RunHarness, run: Run) -> list[ReferenceSummarized]:
+    return [event for event in await run_harness.read_events(run) if isinstance(event, ReferenceSummarized)]
 
 
 async def count_summary_charges(run_harness: RunHarness, run: Run) -> int:
-    query = select(func.count()).where(charges.c.run == run.id, charges.c.purpose == "recap")
+    query = select(func.count()).where(charges.c.run == run.id, charges.c.purpose == "reference_summary")
     async with run_harness.database.read() as connection:
         return int((await connection.execute(query)).scalar_one())
 
@@ -112,9 +112,9 @@ async def test_reference_adds_summary_of_other_discussion_to_prompt(run_harness:
     assert f"{title}:\n```\n- Round tables won.\n- Legs are open.\n- Oak costs 90.\n```" in words
     (found,) = await summary_events(run_harness, run)
     assert (found.discussion, found.title) == (about.id, title)
-    assert (found.cost or 0) > 0
+    assert (found.cost_usd or 0) > 0
     order = [type(event) for event in await run_harness.read_events(run)]
-    assert order.index(Notice) < order.index(Recapped) < order.index(TurnStarted)
+    assert order.index(Notice) < order.index(ReferenceSummarized) < order.index(TurnStarted)
     assert summary_inputs(run_harness) == ["[m1] The person:\nRound?\n\n[m2] Alpha:\nRound."]
     assert await count_summary_charges(run_harness, run) == 1
 
@@ -123,8 +123,8 @@ async def test_prompt_replay_uses_original_summary_after_it_was_renewed(run_harn
     title = unique_title()
     about = await create_discussion(run_harness.database, ANNA, "Round?", "Round.", title=title)
     run = await execute_referring_run(run_harness, f'As in @"{title}".')
-    others = SAGE_SCRIPT.when | {SUMMARY_PROMPT: POINTS.replace("Round", "Square")}
-    run_harness.provider._scripts.by_name["sage"] = msgspec.structs.replace(SAGE_SCRIPT, when=others)
+    others = SAGE_SCRIPT.answer_if_contains | {SUMMARY_PROMPT: POINTS.replace("Round", "Square")}
+    run_harness.provider._scripts.by_name["sage"] = msgspec.structs.replace(SAGE_SCRIPT, answer_if_contains=others)
     await add_messages(run_harness, about, 1)
     second = await execute_referring_run(run_harness, f'As in @"{title}".')
     assert "Square tables won." in (await run_harness.read_answers(second))[0][1], "two of three are not enough"
@@ -144,7 +144,7 @@ async def test_summary_is_reused_while_it_covers_four_of_five_messages(run_harne
     again = await execute_referring_run(run_harness, f'@"{title.upper()}"')
     assert len(summary_inputs(run_harness)) == 1
     (found,) = await summary_events(run_harness, again)
-    assert (found.cost, await count_summary_charges(run_harness, again)) == (0.0, 0)
+    assert (found.cost_usd, await count_summary_charges(run_harness, again)) == (0.0, 0)
     assert "Round tables won." in (await run_harness.read_answers(again))[0][1]
     await add_messages(run_harness, about, 1)
     await execute_referring_run(run_harness, f'@"{title}"')
@@ -244,14 +244,14 @@ async def test_summary_stored_before_crash_is_not_charged_again(run_harness: Run
     about = await create_discussion(run_harness.database, ANNA, "Round?", title=title)
     run = await create_referring_run(run_harness, f'@"{title}"')
     new = DiscussionSummary(
-        id=new_id("recap"),
+        id=new_id("reference_summary"),
         discussion=about.id,
         points=("Round tables won.",) * 3,
         messages=1,
         model="scripted/sage",
         created_at=1.0,
     )
-    paid_before = Charge(purpose="recap", model="scripted/sage", usage=Usage(1, 1), cost=0.1)
+    paid_before = Charge(purpose="reference_summary", model="scripted/sage", usage=Usage(1, 1), cost_usd=0.1)
     payer = Payer(tenant=ANNA, account=ANNA, run=run.id)
     await DiscussionSummaries(run_harness.database).save_summary(payer, new, paid_before)
     run_harness.run_manager.start_run(run.id)
@@ -265,7 +265,7 @@ async def test_summary_excludes_private_messages(run_harness: RunHarness) -> Non
     about = await create_discussion(run_harness.database, ANNA, "Round?", "Round.", "Alpha, between us?", title=title)
     async with run_harness.database.write() as connection:
         mine = (messages.c.discussion == about.id, messages.c.content == "Alpha, between us?")
-        await connection.execute(update(messages).where(*mine).values(audience=("alpha",)))
+        await connection.execute(update(messages).where(*mine).values(visible_to=("alpha",)))
     await execute_referring_run(run_harness, f'@"{title}"')
     (read,) = summary_inputs(run_harness)
     assert "between us" not in read

@@ -18,9 +18,8 @@ from moot.types.discussions import Message
 from moot.types.errors import DatabaseUnavailable, MissingKey
 from moot.types.events import (
     AnalysisResult,
-    BallotCast,
+    ClaimsExtracted,
     Event,
-    LedgerMade,
     Notice,
     RankingMade,
     StageStarted,
@@ -31,6 +30,7 @@ from moot.types.events import (
     TurnKey,
     TurnStarted,
     TurnStatus,
+    VoteCast,
 )
 from moot.types.modes import AdvisorOptions, DebateOptions
 from moot.types.requests import ModelRequest
@@ -40,8 +40,8 @@ from tests.support.table_harness import QUESTION, RecordingProvider, TableHarnes
 SCRIPTS = {
     "yes": Script(answer="Yes, indeed."),
     "no": Script(answer="Not at all."),
-    "slow": Script(answer="Well, let me think about it.", chunk=6, pace=0.01),
-    "endless": Script(answer="On and on. ", chunk=11, pace=0.005, fault="endless"),
+    "slow": Script(answer="Well, let me think about it.", chunk_chars=6, chunk_interval_seconds=0.01),
+    "endless": Script(answer="On and on. ", chunk_chars=11, chunk_interval_seconds=0.005, fault="endless"),
 }
 
 
@@ -60,7 +60,7 @@ def stored_turn(participant: str, text: str, *, round_: int = 0, status: TurnSta
         round=round_,
         content=text,
         status=status,
-        number=2,
+        seq=2,
     )
 
 
@@ -120,11 +120,11 @@ class TestModes:
 
     async def test_continue_mode_takes_turns_with_instruction(self) -> None:
         said = [QUESTION, stored_turn("alpha", "Yes.")]
-        table = create_table("continue", "yes", "no", said=said, turns=3, first=1)
+        table = create_table("continue", "yes", "no", said=said, turns=3, first_position=1)
         assert await table.table.run_mode() == "completed"
         assert [message.participant for message in table.answers] == ["alpha", "beta", "alpha", "beta"]
         (_, *texts) = table.sent_messages[0][-1]
-        assert texts[-1] == table.answers[1].instruction
+        assert texts[-1] == table.answers[1].instructions
 
 
 class TestStoredTurns:
@@ -145,13 +145,17 @@ class TestStoredTurns:
             status="completed",
             model="yes",
             fault=None,
-            audience=("alpha",),
+            visible_to=("alpha",),
             view="blind",
-            upto=1,
-            instruction=None,
+            visible_until=1,
+            instructions=None,
         )
         (ended,) = [event for event in table.transcript.events if isinstance(event, TurnEnded)]
-        assert (answer.usage, answer.cost, answer.latency) == (ended.usage, ended.cost, ended.latency)
+        assert (answer.usage, answer.cost_usd, answer.latency_seconds) == (
+            ended.usage,
+            ended.cost_usd,
+            ended.latency_seconds,
+        )
         assert answer.id.startswith("msg_")
         assert answer.created_at > 0
 
@@ -165,7 +169,7 @@ class TestStoredTurns:
     async def test_continue_mode_calls_only_turns_that_are_not_stored(self) -> None:
         kept_turns = [stored_turn("beta", "Kept 0."), stored_turn("alpha", "Kept 1.", round_=1)]
         said = [QUESTION, *(replace(one, stage="continue") for one in kept_turns)]
-        table = create_table("continue", "yes", "no", said=said, turns=4, first=1)
+        table = create_table("continue", "yes", "no", said=said, turns=4, first_position=1)
         assert await table.table.run_mode() == "completed"
         assert table.answer_lines == [
             "0/beta completed: Kept 0.",
@@ -210,7 +214,7 @@ class TestUnavailableModels:
         refused = table.answers[0]
         assert refused.fault is not None
         assert (refused.fault.message, refused.fault.retryable) == (str(why), False)
-        assert (refused.model, refused.cost) == ("yes", 0.0)
+        assert (refused.model, refused.cost_usd) == ("yes", 0.0)
 
     async def test_run_fails_when_no_model_is_available(self) -> None:
         why = MissingKey("No key.")
@@ -373,18 +377,18 @@ DEBATE_SCRIPTS = debate_scripts.DEBATER_SCRIPTS | {
     "broken": Script(fault="unauthorized"),
     "mute": Script(
         answer="Yes.",
-        when={
+        answer_if_contains={
             debate_scripts.SECOND_ANSWER_PROMPT: "Still.",
             **debate_scripts.TASK_ANSWERS,
             debate_scripts.SYNTHESIS_PROMPT: "",
         },
     ),
-    "endless": Script(answer="On and on. ", chunk=11, pace=0.002, fault="endless"),
+    "endless": Script(answer="On and on. ", chunk_chars=11, chunk_interval_seconds=0.002, fault="endless"),
     "stuck": Script(
         answer="So.",
-        when={debate_scripts.SECOND_ANSWER_PROMPT: "On and on. ", **debate_scripts.TASK_ANSWERS},
-        chunk=11,
-        pace=0.002,
+        answer_if_contains={debate_scripts.SECOND_ANSWER_PROMPT: "On and on. ", **debate_scripts.TASK_ANSWERS},
+        chunk_chars=11,
+        chunk_interval_seconds=0.002,
     ),
 }
 
@@ -482,19 +486,28 @@ class TestQuorumAndDeadline:
 
 
 class TestMaxCost:
-    def create_priced_debate(self, cap: float, *models: str, **more: object) -> TableHarness:
+    def create_priced_debate(self, max_cost_usd: float, *models: str, **more: object) -> TableHarness:
         return create_debate(
-            *models or ("yes", "no", "perhaps"), provider=PricedProvider(DEBATE_SCRIPTS), cap=cap, **more
+            *models or ("yes", "no", "perhaps"),
+            provider=PricedProvider(DEBATE_SCRIPTS),
+            max_cost_usd=max_cost_usd,
+            **more,
         )
 
     async def test_run_stops_when_max_cost_is_spent(self) -> None:
-        table = TableHarness("continue", "yes", "no", provider=PricedProvider(DEBATE_SCRIPTS), turns=6, cap=3.0)
+        table = TableHarness(
+            "continue", "yes", "no", provider=PricedProvider(DEBATE_SCRIPTS), turns=6, max_cost_usd=3.0
+        )
         assert await table.table.run_mode() == "stopped"
         assert len(table.provider.requests) == 3
-        assert notice_texts(table) == [("cap", "The run has cost $3.00 and its cap is $3.00. It ends here.")]
+        assert notice_texts(table) == [
+            ("max_cost", "The run has cost $3.00 and its spending limit is $3.00. It ends here.")
+        ]
 
     async def test_run_takes_one_more_turn_when_max_cost_is_one_cent_higher(self) -> None:
-        table = TableHarness("continue", "yes", "no", provider=PricedProvider(DEBATE_SCRIPTS), turns=6, cap=3.01)
+        table = TableHarness(
+            "continue", "yes", "no", provider=PricedProvider(DEBATE_SCRIPTS), turns=6, max_cost_usd=3.01
+        )
         await table.table.run_mode()
         assert len(table.provider.requests) == 4
 
@@ -511,26 +524,26 @@ class TestMaxCost:
         assert turn_statuses(table, "synthesis") == {"alpha": "completed"}
         assert notice_texts(table)[:2] == [
             (
-                "cap",
-                "The debate is skipped. It would cost about $4.00; $3.99 of the cap of $6.99 are left.",
+                "max_cost",
+                "The debate is skipped. It would cost about $4.00; $3.99 of the spending limit of $6.99 are left.",
             ),
-            ("cap", "The first answers stand as they are."),
+            ("max_cost", "The first answers stand as they are."),
         ]
         assert {lane.status for lane in table.transcript.lanes.values()} == {"complete"}
 
     async def test_ranking_is_skipped_before_claims(self) -> None:
-        table = self.create_priced_debate(9.0)  # the debate is had; spent 6; a ledger is 1 + 1 more, a ranking 3 + 1
+        table = self.create_priced_debate(9.0)  # the debate is had; spent 6; the claims are 1 + 1 more, a ranking 3 + 1
         assert await table.table.run_mode() == "completed"
         assert [words.partition(" is ")[0] for _, words in notice_texts(table)] == ["The ranking"]
-        assert {one.purpose for one in table.transcript.charges} >= {"ledger", "summary", "synthesis"}
+        assert {one.purpose for one in table.transcript.charges} >= {"claims", "summary", "synthesis"}
 
     async def test_claims_are_skipped_but_synthesis_is_not(self) -> None:
-        table = self.create_priced_debate(3.5, "yes", "no")  # spent 2: no debate, and no ledger for 1 + 1 more
+        table = self.create_priced_debate(3.5, "yes", "no")  # spent 2: no debate, and no claims for 1 + 1 more
         assert await table.table.run_mode() == "completed"
         assert [words.partition(" is ")[0] for _, words in notice_texts(table)] == [
             "The debate",
             "The first answers stand as they are.",
-            "The ledger",
+            "The list of claims",
         ]
         assert turn_statuses(table, "synthesis") == {"alpha": "completed"}
 
@@ -569,8 +582,8 @@ class TestReplay:
         [
             ("synthesis", "alpha", lambda one: isinstance(one, Message) and one.role == "synthesis"),
             ("summary", "alpha", lambda one: isinstance(one, SummaryMade)),
-            ("ledger", "alpha", lambda one: isinstance(one, LedgerMade)),
-            ("ranking", "gamma", lambda one: isinstance(one, BallotCast) and one.participant == "gamma"),
+            ("claims", "alpha", lambda one: isinstance(one, ClaimsExtracted)),
+            ("ranking", "gamma", lambda one: isinstance(one, VoteCast) and one.participant == "gamma"),
         ],
     )
     async def test_interrupted_conclusion_calls_only_missing_part(
@@ -601,7 +614,7 @@ class TestSynthesis:
         assert turn_statuses(table, "synthesis") == {"alpha": "failed", "beta": "completed"}
         assert ("lead_replaced", "Alpha could not give the synthesis. Beta does.") in notice_texts(table)
         assert table.steps == ["initial/0", "debate/0", "together/1"]
-        told = [m.audience for m in table.transcript.messages if m.stage == "synthesis" and m.hidden]
+        told = [m.visible_to for m in table.transcript.messages if m.stage == "synthesis" and m.hidden]
         assert told == [("alpha",), ("beta",)]
 
     async def test_missing_synthesis_is_reported_and_answers_stay(self) -> None:
@@ -649,7 +662,7 @@ DEBATE_PHASES: Mapping[str, Callable[[ModelRequest], bool]] = {
     "refined answers": lambda request: debate_scripts.SECOND_ANSWER_PROMPT in str(request.messages[-1]),
     "synthesis": lambda request: debate_scripts.SYNTHESIS_PROMPT in str(request.messages[-1]),
     "summary": lambda request: debate_scripts.DEBATE_SUMMARY_PROMPT in request.system,
-    "ledger": lambda request: debate_scripts.CLAIMS_PROMPT in request.system,
+    "claims": lambda request: debate_scripts.CLAIMS_PROMPT in request.system,
     "ranking": lambda request: debate_scripts.JUDGE_PROMPT in request.system,
 }
 
@@ -708,9 +721,13 @@ CROSS_TALK_PROMPT, SYNTHESIS_PROMPT = (
     "what it comes to, once for all of you",
 )
 ADVISING = {
-    "yes": Script(answer="Yes.", when={CROSS_TALK_PROMPT: "No, Beta.", SYNTHESIS_PROMPT: "All in all, yes."}),
-    "no": Script(answer="No.", when={CROSS_TALK_PROMPT: "Pass.", SYNTHESIS_PROMPT: "All in all, no."}),
-    "ponder": Script(answer="Perhaps.", thoughts="Who knows?", when={CROSS_TALK_PROMPT: "I agree with Alpha."}),
+    "yes": Script(
+        answer="Yes.", answer_if_contains={CROSS_TALK_PROMPT: "No, Beta.", SYNTHESIS_PROMPT: "All in all, yes."}
+    ),
+    "no": Script(answer="No.", answer_if_contains={CROSS_TALK_PROMPT: "Pass.", SYNTHESIS_PROMPT: "All in all, no."}),
+    "ponder": Script(
+        answer="Perhaps.", thoughts="Who knows?", answer_if_contains={CROSS_TALK_PROMPT: "I agree with Alpha."}
+    ),
 }
 CROSS_TALK_AND_SYNTHESIS = AdvisorOptions(cross_talk=True, synthesis=True)
 
@@ -776,21 +793,25 @@ class TestAdvisors:
         assert "Who knows?" not in str(table.sent_messages)
 
     async def test_max_cost_skips_cross_talk_then_synthesis_with_notices(self) -> None:
-        for cap, left_out in (
+        for max_cost_usd, left_out in (
             (5.0, []),
             (4.9, ["The cross-talk"]),
             (2.9, ["The cross-talk", "The synthesis"]),
         ):
             table = create_advisors(
-                "yes", "no", advisors=CROSS_TALK_AND_SYNTHESIS, cap=cap, provider=PricedProvider(ADVISING)
+                "yes",
+                "no",
+                advisors=CROSS_TALK_AND_SYNTHESIS,
+                max_cost_usd=max_cost_usd,
+                provider=PricedProvider(ADVISING),
             )
             assert await table.table.run_mode() == "completed"
             assert [words.partition(" is ")[0] for _, words in notice_texts(table)] == left_out
-            assert {kind for kind, _ in notice_texts(table)} <= {"cap"}
+            assert {kind for kind, _ in notice_texts(table)} <= {"max_cost"}
 
     async def test_max_cost_reserves_nothing_when_synthesis_is_off(self) -> None:
         table = create_advisors(
-            "yes", "no", advisors=AdvisorOptions(cross_talk=True), cap=4.0, provider=PricedProvider(ADVISING)
+            "yes", "no", advisors=AdvisorOptions(cross_talk=True), max_cost_usd=4.0, provider=PricedProvider(ADVISING)
         )
         assert await table.table.run_mode() == "completed"
         assert notice_texts(table) == []

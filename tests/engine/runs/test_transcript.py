@@ -40,13 +40,13 @@ async def test_commit_event_stores_message_for_next_turn(database: Database) -> 
         assert await here.read_messages() == [("Round.", "", "completed")]
         (said,) = here.transcript.messages
         assert said.content == "Round."
-        assert said.number > 0
+        assert said.seq > 0
 
 
 async def test_commit_event_adds_charges_to_spent_usd(database: Database) -> None:
     async with open_stored_transcript(database) as here:
         for cost in (0.25, None, 0.5):
-            charge = Charge(purpose="summary", model="lab/one", usage=Usage(1, 1), cost=cost)
+            charge = Charge(purpose="summary", model="lab/one", usage=Usage(1, 1), cost_usd=cost)
             await here.transcript.commit_event(Notice(kind="missing", message="No summary."), charges=[charge])
         assert here.transcript.spent_usd == 0.75
 
@@ -72,7 +72,7 @@ async def test_interrupted_turn_is_replaced_by_its_new_attempt_and_charged(datab
         await here.transcript.end_open_turns(None)
         assert await here.read_messages() == [("New.", "", "completed")]
         lost = await UsageReports(database).run_spending(here.lease.run)
-        assert (lost.output, lost.estimated, lost.unpriced) == (2, True, 1), "it was paid"
+        assert (lost.output, lost.estimated, lost.unpriced_calls) == (2, True, 1), "it was paid"
 
 
 async def test_interrupted_turn_is_stored_as_seen_when_stopped_before_new_attempt(
@@ -88,19 +88,19 @@ async def test_interrupted_turn_is_stored_as_seen_when_stopped_before_new_attemp
         assert end.message == Answer("So far", "Hm")
         (said,) = here.transcript.messages
         for kept_as in (end, said):
-            assert (kept_as.usage, kept_as.cost) == (Usage(output=2, estimated=True), None)
+            assert (kept_as.usage, kept_as.cost_usd) == (Usage(output=2, estimated=True), None)
 
 
 async def test_interrupted_turn_is_stored_as_seen_when_new_attempt_is_impossible(database: Database) -> None:
     no_key = make_fault("auth", "No key.", retryable=False)
     async with open_stored_transcript(database, INTERRUPTED_EVENTS) as here:
-        failed = msgspec.structs.replace(make_answer(here.lease, ""), view="blind", upto=1, status="failed")
+        failed = msgspec.structs.replace(make_answer(here.lease, ""), view="blind", visible_until=1, status="failed")
         await here.transcript.commit_event(
             msgspec.structs.replace(make_turn_ended(status="failed"), fault=no_key), failed
         )
         (said,) = await Discussions(database).list_messages(here.lease.discussion)
         assert (said.content, said.status, said.fault) == ("So far", "partial", no_key)
-        assert (said.view, said.upto) == ("blind", 1)
+        assert (said.view, said.visible_until) == ("blind", 1)
 
 
 async def test_end_open_turns_stores_turns_that_an_internal_error_interrupted(

@@ -11,7 +11,7 @@ from moot.store.runs.approvals import Approvals
 from moot.store.runs.runs import RunLease, Runs
 from moot.types.accounts import Caller
 from moot.types.errors import Conflict
-from moot.types.events import ApprovalWanted, TurnKey
+from moot.types.events import ApprovalRequested, TurnKey
 from tests.support.accounts import ANNA, create_discussion, database_with_accounts
 from tests.support.runs import create_run, lease_run
 
@@ -75,16 +75,16 @@ async def test_new_attempt_of_turn_requests_approval_again(database: Database, l
 
 
 def test_approval_instructions_name_participant_tool_and_route() -> None:
-    wanted = ApprovalWanted(
+    wanted = ApprovalRequested(
         participant="alpha",
         stage="answer",
         round=0,
         run="run_1",
         call_id="call_2",
         name="notes/x",
-        seconds=600,
+        timeout_seconds=600,
     )
     assert approval_instructions("Alpha", wanted) == (
         "Alpha wants to call notes/x and waits for approval. Allow or refuse it on the page, or by "
-        'POST /api/runs/run_1/approvals/call_2 with {"answer": "allow"} or {"answer": "refuse"}.'
+        'POST /api/runs/run_1/approvals/call_2 with {"decision": "allow"} or {"decision": "refuse"}.'
     )

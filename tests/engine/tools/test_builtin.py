@@ -27,7 +27,7 @@ INSIGHT = Insight(
     category="furniture",
     suggestion="Buy one.",
     severity="low",
-    paired=None,
+    answers_insight=None,
     messages=(),
     created_at=1.0,
 )
@@ -56,9 +56,9 @@ async def test_search_knowledge_covers_own_project_or_all_projects(database: Dat
     found = f"Round tables (decision, from the discussion {source.id})\nThey have no head. Buy one."
     for project, comes in ((mine, found), (None, found), (other, "Nothing was found.")):
         own = create_builtin_tools(database, (await create_discussion(database, project=project)).id)
-        assert (await call_tool(own, "search_knowledge", words="round")).startswith(comes)
+        assert (await call_tool(own, "search_knowledge", query="round")).startswith(comes)
     stranger = create_builtin_tools(database, (await create_discussion(database, BERT)).id, BERT)
-    assert "Nothing was found." in await call_tool(stranger, "search_knowledge", words="round")
+    assert "Nothing was found." in await call_tool(stranger, "search_knowledge", query="round")
 
 
 async def test_read_discussion_accepts_id_or_title(database: Database) -> None:
@@ -79,7 +79,7 @@ async def test_read_discussion_omits_private_messages(database: Database) -> Non
         discussion=other.id,
         role="user",
         content="Quietly.",
-        audience=("alpha",),
+        visible_to=("alpha",),
         created_at=1.0,
     )
     async with database.write() as connection:
@@ -129,4 +129,4 @@ async def test_builtin_tools_have_no_effects(database: Database) -> None:
     await Discussions(database).update_discussion(
         ANNA, (here := await create_discussion(database)).id, {"mode": "directed"}
     )
-    assert not any(info.effects for info in await create_builtin_tools(database, here.id).list_tools())
+    assert not any(info.has_effects for info in await create_builtin_tools(database, here.id).list_tools())

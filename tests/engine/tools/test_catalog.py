@@ -50,7 +50,7 @@ async def test_validate_tools_rejects_server_of_another_tenant(database: Databas
 async def test_list_servers_lists_all_servers_of_tenant_with_errors(database: Database) -> None:
     await ToolServers(database, Encryptor(ENCRYPTION_SECRET)).store_server(ANNA, "mine", "https://127.0.0.1:9", {})
     own, notes, mine = await create_catalog(database).list_servers(ANNA)
-    assert [(one.name, one.whose) for one in (own, notes, mine)] == [
+    assert [(one.name, one.owner) for one in (own, notes, mine)] == [
         ("moot", "moot"),
         ("notes", "server"),
         ("mine", "own"),
@@ -85,7 +85,7 @@ async def test_open_session_prefers_configured_server_over_tenant_server(
 
 async def test_check_budget_returns_message_when_budget_is_spent(database: Database) -> None:
     async with database.write() as connection:
-        await connection.execute(update(account).where(account.c.id == ANNA).values(budget=1.0))
+        await connection.execute(update(account).where(account.c.id == ANNA).values(weekly_budget_usd=1.0))
     claimed = await lease_run(database, (await create_run(database, await create_discussion(database))).id)
     async with create_catalog(database).open_session(claimed, PendingApprovals()) as workshop:
         assert await workshop.check_budget(0.5) is None

@@ -17,7 +17,7 @@ from moot.streaming.cancellation import StopSignal
 from moot.tools.fake import FakeToolbox
 from moot.types.chunks import ToolCall
 from moot.types.errors import UsageError
-from moot.types.events import ApprovalGiven, ApprovalWanted, Event, ToolCalled, ToolReturned, TurnKey
+from moot.types.events import ApprovalRequested, ApprovalResolved, Event, ToolCalled, ToolReturned, TurnKey
 from moot.types.tools import MAX_RESULT_CHARACTERS, MAX_SHOWN_CHARACTERS, ToolInfo
 from tests.support.toolset_harness import ScriptedApprovals, ToolsetHarness, look_up, never_returns
 
@@ -59,7 +59,7 @@ async def test_tool_call_is_reported_executed_and_recorded() -> None:
         "dict__look_up",
         "moot is a meeting.",
     )
-    assert (use.tool_use.call_id, use.tool_use.said) == (called.call_id, 3)
+    assert (use.tool_use.call_id, use.tool_use.text_offset) == (called.call_id, 3)
     assert bench.approvals.log == []  # nobody is asked about what only reads
 
 
@@ -158,9 +158,9 @@ async def test_tool_calls_run_in_parallel_up_to_limit() -> None:
 async def test_tool_with_effects_is_called_only_after_approval() -> None:
     bench = ToolsetHarness(effects=True)
     (use,), events = await call_tools(bench)
-    assert [type(event) for event in events] == [ToolCalled, ApprovalWanted, ApprovalGiven, ToolReturned]
-    assert isinstance(events[2], ApprovalGiven)
-    assert events[2].answer == "allow"
+    assert [type(event) for event in events] == [ToolCalled, ApprovalRequested, ApprovalResolved, ToolReturned]
+    assert isinstance(events[2], ApprovalResolved)
+    assert events[2].outcome == "allow"
     assert bench.approvals.log == ["asked dict/look_up", "begun dict/look_up"]
     assert not use.result.is_error
 
@@ -175,8 +175,8 @@ async def test_rejected_tool_call_is_not_executed() -> None:
 async def test_approval_without_answer_expires() -> None:
     bench = ToolsetHarness(effects=True, approvals=ScriptedApprovals(None), approval_seconds=0.01)
     (use,), events = await call_tools(bench)
-    assert isinstance(events[2], ApprovalGiven)
-    assert events[2].answer == "expired"
+    assert isinstance(events[2], ApprovalResolved)
+    assert events[2].outcome == "expired"
     assert (use.result.is_error, bench.toolbox.calls) == (True, [])
 
 
@@ -185,8 +185,8 @@ async def test_stop_or_new_message_ends_approval_request() -> None:
     hurry.request_stop("follow_up_interrupt")
     bench = ToolsetHarness(effects=True, approvals=ScriptedApprovals(None))
     _, events = await call_tools(bench, approval_stop=hurry)
-    assert isinstance(events[2], ApprovalGiven)
-    assert (events[2].answer, bench.toolbox.calls) == ("stopped", [])
+    assert isinstance(events[2], ApprovalResolved)
+    assert (events[2].outcome, bench.toolbox.calls) == ("stopped", [])
 
 
 async def test_tool_with_effects_is_not_called_without_approval_policy() -> None:
@@ -207,8 +207,8 @@ async def test_trusted_or_always_allowed_tool_is_called_and_recorded(trusted: bo
 async def test_call_started_before_crash_requires_approval_even_when_trusted() -> None:
     bench = ToolsetHarness(effects=True, trusted=True, approvals=ScriptedApprovals("refuse", "again"))
     _, events = await call_tools(bench)
-    assert isinstance(events[1], ApprovalWanted)
-    assert events[1].again
+    assert isinstance(events[1], ApprovalRequested)
+    assert events[1].repeated
     assert bench.toolbox.calls == []
 
 

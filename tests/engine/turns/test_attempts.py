@@ -51,7 +51,7 @@ async def test_build_turn_end_sums_usage_of_all_attempts() -> None:
     for usage in (Usage(10, 1), Usage(10, 5)):
         await begun.attempts.count_usage(REQUEST, StreamResult("completed", "Yes.", usage=usage, finish="stop"))
     ended = begun.attempts.build_turn_end(StreamResult("completed", "Yes."))
-    assert (ended.usage, ended.cost) == (Usage(20, 6), 0.0)
+    assert (ended.usage, ended.cost_usd) == (Usage(20, 6), 0.0)
     assert (ended.participant, ended.stage, ended.round) == ("alpha", "debate", 2)
 
 

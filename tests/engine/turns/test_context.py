@@ -9,7 +9,7 @@ from moot.engine.turns.context import RunTranscript
 from moot.store.database import Database
 from moot.types.billing import Charge
 from moot.types.discussions import Message
-from moot.types.events import Agreed, TurnKey
+from moot.types.events import AgreementChecked, TurnKey
 from tests.support.runs import make_answer
 from tests.support.table_harness import FakeTranscript
 from tests.support.transcript_harness import make_turn_ended, open_stored_transcript
@@ -33,7 +33,7 @@ async def test_commit_event_stores_message_with_returned_seq(
     transcript, said = transcript_and_answer
     assert not transcript.messages
     number = await transcript.commit_event(make_turn_ended("Round."), said)
-    assert list(transcript.messages) == [replace(said, number=number)]
+    assert list(transcript.messages) == [replace(said, seq=number)]
 
 
 async def test_spent_usd_sums_known_costs(
@@ -42,7 +42,7 @@ async def test_spent_usd_sums_known_costs(
     transcript, said = transcript_and_answer
     for cost in (0.5, None, 0.25):
         charge = Charge(
-            purpose="answer", model="lab/one", usage=make_turn_ended().usage, cost=cost, participant="alpha"
+            purpose="answer", model="lab/one", usage=make_turn_ended().usage, cost_usd=cost, participant="alpha"
         )
         await transcript.commit_event(make_turn_ended(), said if cost == 0.5 else None, charges=[charge])
     assert transcript.spent_usd == 0.75
@@ -52,7 +52,7 @@ async def test_analysis_result_is_stored_but_not_as_message(
     transcript_and_answer: tuple[RunTranscript, Message],
 ) -> None:
     transcript, _ = transcript_and_answer
-    agreed = Agreed(basis="x", agree=True, reason="They do.", cost=None)
+    agreed = AgreementChecked(cache_key="x", agree=True, reason="They do.", cost_usd=None)
     await transcript.commit_event(agreed)
     assert (list(transcript.analysis_results), list(transcript.messages)) == ([agreed], [])
 

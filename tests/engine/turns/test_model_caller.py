@@ -86,10 +86,10 @@ async def test_call_completes_with_text_usage_and_latency() -> None:
     events = await run_call(resolve_scripts("echo"))
     assert describe_events(events) == ["1: scripted/echo", "completed by scripted/echo"]
     turn = final_turn(events)
-    assert (turn.message.text, turn.finish, turn.cost) == ("What is a moot?", "stop", 0.0)
+    assert (turn.message.text, turn.finish_reason, turn.cost_usd) == ("What is a moot?", "stop", 0.0)
     assert turn.usage == Usage(4, 4)
-    assert turn.first_token is not None
-    assert turn.latency >= turn.first_token
+    assert turn.first_token_seconds is not None
+    assert turn.latency_seconds >= turn.first_token_seconds
 
 
 async def test_complete_request_answers_and_counts_like_a_turn() -> None:
@@ -174,7 +174,7 @@ async def test_filtered_content_is_not_sent_to_fallback_model() -> None:
 
 
 async def test_short_retry_after_is_waited_for_and_long_one_uses_fallback() -> None:
-    once = Script(fault="retry_ms", fault_times=1)
+    once = Script(fault="retry_ms", faulty_calls=1)
     assert describe_events(await run_call(resolve_scripts("once", once=once))) == [
         "1: scripted/once",
         "waiting",
@@ -265,7 +265,7 @@ async def test_keys_are_tried_in_turn_and_named_without_secret(provider_server: 
 
 
 async def test_rate_limited_key_cools_down_and_next_key_is_used(provider_server: ProviderServerSetup) -> None:
-    provider_server.add_scripts(limited=Script(fault="retry_seconds", fault_times=1))
+    provider_server.add_scripts(limited=Script(fault="retry_seconds", faulty_calls=1))
     first, second = Key("A", "sk-a-0123456789"), Key("B", "sk-b-0123456789")
     still = KeyRing((first, second), clock=lambda: 0.0)  # its rest is a second, and must not end here
     model = replace(model_with_keys(provider_server, "limited", first, second), keys=still)
@@ -280,7 +280,7 @@ async def test_rate_limited_key_cools_down_and_next_key_is_used(provider_server:
 
 
 async def test_unknown_price_stays_unknown(provider_server: ProviderServerSetup) -> None:
-    assert final_turn(await run_call([model_with_keys(provider_server, "echo")])).cost is None
+    assert final_turn(await run_call([model_with_keys(provider_server, "echo")])).cost_usd is None
 
 
 async def test_request_fault_does_not_cool_down_key(provider_server: ProviderServerSetup) -> None:
@@ -302,7 +302,7 @@ async def test_request_fault_does_not_cool_down_key(provider_server: ProviderSer
 async def test_stopped_answer_is_counted_by_received_text(
     provider_server: ProviderServerSetup,
 ) -> None:
-    provider_server.add_scripts(long=Script(answer="word " * 200, chunk=500, pace=0.02))
+    provider_server.add_scripts(long=Script(answer="word " * 200, chunk_chars=500, chunk_interval_seconds=0.02))
     provider = HttpProvider("lab", WIRE_FORMATS["anthropic"](), f"{provider_server.url}/v1", provider_server.transport)
     stop, events = StopSignal(), list[Event]()
 
@@ -415,9 +415,9 @@ async def test_call_fails_without_fallback_when_call_limiter_wait_is_too_long() 
     assert describe_events(events) == ["waiting", "failed by scripted/echo"]
     trouble = final_turn(events).fault
     assert trouble is not None
-    assert (trouble.kind, final_turn(events).usage, final_turn(events).cost) == ("rate_limit", Usage(), 0.0)
+    assert (trouble.kind, final_turn(events).usage, final_turn(events).cost_usd) == ("rate_limit", Usage(), 0.0)
     assert "Moot has reached its limit" in trouble.message
-    assert "model_calls_a_minute" in trouble.message
+    assert "model_calls_per_minute" in trouble.message
     key = models[0].keys.select_key(set())
     assert (key and key.source) == "A_KEY", "the key is not to blame"
 
@@ -478,10 +478,10 @@ class TestLessonTurns:
                 new_lesson_parser=create_lesson_parser,
             )
         )
-        assert (turn.status, turn.message.text, turn.message.script) == ("completed", "Look.", LESSON_JSON)
+        assert (turn.status, turn.message.text, turn.message.lesson_items) == ("completed", "Look.", LESSON_JSON)
 
     async def test_lesson_turn_is_retried_with_new_parser_when_nothing_was_shown(self) -> None:
-        mira = Script(answer=LESSON_JSON, fault="overloaded", fault_times=1)
+        mira = Script(answer=LESSON_JSON, fault="overloaded", faulty_calls=1)
         events = await run_call(resolve_scripts("mira", mira=mira), new_lesson_parser=create_lesson_parser)
         assert describe_events(events) == [
             "1: scripted/mira",
@@ -492,16 +492,16 @@ class TestLessonTurns:
         assert len([event for event in events if isinstance(event, ActionTaken)]) == 1
 
     async def test_lesson_turn_broken_before_first_item_is_retried(self) -> None:
-        mira = Script(answer=LESSON_JSON, fault="reset", fault_after=1, fault_times=1, chunk=20)
+        mira = Script(answer=LESSON_JSON, fault="reset", fault_after_chunks=1, faulty_calls=1, chunk_chars=20)
         events = await run_call(resolve_scripts("mira", mira=mira), new_lesson_parser=create_lesson_parser)
         assert describe_events(events)[-1] == "completed by scripted/mira"
-        assert final_turn(events).message.script == LESSON_JSON
+        assert final_turn(events).message.lesson_items == LESSON_JSON
 
     async def test_lesson_turn_is_not_retried_after_an_action_was_shown(self) -> None:
-        mira = Script(answer=LESSON_JSON, fault="reset", fault_after=1, chunk=60)
+        mira = Script(answer=LESSON_JSON, fault="reset", fault_after_chunks=1, chunk_chars=60)
         events = await run_call(resolve_scripts("mira", "echo", mira=mira), new_lesson_parser=create_lesson_parser)
         assert describe_events(events) == ["1: scripted/mira", "partial by scripted/mira"]
-        assert final_turn(events).message.script == '[{"type":"action","name":"wb_open","params":{}}]'
+        assert final_turn(events).message.lesson_items == '[{"type":"action","name":"wb_open","params":{}}]'
 
     @pytest.mark.parametrize("nothing", ["[]", '[{"type":"action","name":"wb_dance"}]'])
     async def test_lesson_turn_without_items_is_requested_again_then_fails(self, nothing: str) -> None:
@@ -509,14 +509,14 @@ class TestLessonTurns:
             resolve_scripts("mira", mira=Script(answer=nothing)), new_lesson_parser=create_lesson_parser
         )
         assert describe_events(events).count("asked_again") == 2
-        assert (final_turn(events).status, final_turn(events).message.script) == ("failed", "")
+        assert (final_turn(events).status, final_turn(events).message.lesson_items) == ("failed", "")
 
 
 class SequenceProvider(ScriptedProvider):
     """Gives one answer after the other, the last one for ever."""
 
     def __init__(self, *answers: str) -> None:
-        super().__init__(Scripts({str(n): Script(answer=one, chunk=3) for n, one in enumerate(answers)}))
+        super().__init__(Scripts({str(n): Script(answer=one, chunk_chars=3) for n, one in enumerate(answers)}))
         self._remaining = [str(n) for n in range(len(answers))]
 
     def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:

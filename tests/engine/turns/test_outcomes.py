@@ -41,7 +41,7 @@ TURN_END = TurnEnded(
     message=Answer("Half of", "Hm.", "Aside."),
     model="openrouter/vendor/two",
     usage=Usage(3, 2),
-    cost=0.5,
+    cost_usd=0.5,
 )
 
 
@@ -51,14 +51,14 @@ def test_turn_message_has_participant_model_and_visibility() -> None:
     assert (message.participant, message.name) == ("alpha", "Alpha")
     assert (message.provider, message.model) == ("openrouter", "openrouter/vendor/two")
     assert (message.stage, message.round, message.status) == ("synthesis", 1, "partial")
-    assert (message.usage, message.cost, message.audience) == (Usage(3, 2), 0.5, ("alpha",))
+    assert (message.usage, message.cost_usd, message.visible_to) == (Usage(3, 2), 0.5, ("alpha",))
     assert message.version_of is None
 
 
 def test_turn_charge_has_purpose_synthesis_for_synthesis_stage() -> None:
     charges = [turn_charge(replace(TURN_END, stage=stage)) for stage in ("synthesis", "debate")]
     assert [one.purpose for one in charges] == ["synthesis", "answer"]
-    assert {(one.model, one.usage, one.cost, one.participant) for one in charges} == {
+    assert {(one.model, one.usage, one.cost_usd, one.participant) for one in charges} == {
         ("openrouter/vendor/two", Usage(3, 2), 0.5, "alpha")
     }
 
@@ -70,7 +70,7 @@ def test_stop_message_is_unique_per_reason() -> None:
 
 def test_rejection_turn_end_is_failed_and_free() -> None:
     ended = rejection_turn_end(TurnKey("alpha", "initial"), ALPHA, MissingKey("No key: store one."))
-    assert (ended.status, ended.cost, ended.model) == ("failed", 0.0, "openai/one")
+    assert (ended.status, ended.cost_usd, ended.model) == ("failed", 0.0, "openai/one")
     assert ended.fault is not None
     assert (ended.fault.message, ended.fault.retryable) == ("No key: store one.", False)
 

@@ -18,7 +18,7 @@ from moot.types.actions import get_action_name
 from moot.types.debate import Lane
 from moot.types.discussions import Message
 from moot.types.errors import FeatureUnavailable, MissingKey
-from moot.types.events import Notice, Prompted, TurnEnded, TurnStarted
+from moot.types.events import InstructionsSent, Notice, TurnEnded, TurnStarted
 from moot.types.model_info import Profile
 from moot.types.modes import DebateOptions, DirectedOptions
 from moot.types.participants import make_participants
@@ -28,8 +28,8 @@ from tests.support.toolset_harness import ToolsetHarness
 
 SCRIPTS = debate_scripts.DEBATER_SCRIPTS | {
     "broken": Script(fault="unauthorized"),
-    "cut": debate_scripts.debater_script(debate_scripts.NO, debate_scripts.STILL_NO, fault="reset", fault_times=1),
-    "folded": Script(answer="<details>All of it is in here.</details>", when=debate_scripts.TASK_ANSWERS),
+    "cut": debate_scripts.debater_script(debate_scripts.NO, debate_scripts.STILL_NO, fault="reset", faulty_calls=1),
+    "folded": Script(answer="<details>All of it is in here.</details>", answer_if_contains=debate_scripts.TASK_ANSWERS),
 }
 
 
@@ -155,7 +155,7 @@ class TestInstructions:
         await table.table.run_mode()
         found = instruction_messages(table)
         assert sorted(
-            ((m.stage, m.round, m.role, m.participant, m.audience, m.thread, m.hidden) for m in found),
+            ((m.stage, m.round, m.role, m.participant, m.visible_to, m.thread, m.hidden) for m in found),
             key=str,
         ) == [
             ("debate", 0, "user", None, ("alpha",), "alpha", True),
@@ -169,16 +169,16 @@ class TestInstructions:
         seats = [
             (type(event).__name__, event.stage)
             for event in table.transcript.events
-            if isinstance(event, Prompted | TurnStarted) and event.participant == "alpha"
+            if isinstance(event, InstructionsSent | TurnStarted) and event.participant == "alpha"
         ]
         assert seats == [
             ("TurnStarted", "initial"),
-            ("Prompted", "debate"),
+            ("InstructionsSent", "debate"),
             ("TurnStarted", "debate"),
-            ("Prompted", "synthesis"),
+            ("InstructionsSent", "synthesis"),
             ("TurnStarted", "synthesis"),
         ]
-        told = [event.message for event in table.transcript.events if isinstance(event, Prompted)]
+        told = [event.message for event in table.transcript.events if isinstance(event, InstructionsSent)]
         assert told == [message.id for message in instruction_messages(table)]
 
     async def test_instructions_sent_before_crash_are_not_sent_again(self) -> None:
@@ -222,7 +222,7 @@ class TestStoredTurns:
         assert [(m.stage, m.role, m.thread, m.view, m.status) for m in kept if m.participant == "alpha"] == [
             ("initial", "assistant", "alpha", "own_thread", "completed"),
             ("debate", "assistant", "alpha", "own_thread", "completed"),
-            ("synthesis", "synthesis", None, "briefed", "completed"),
+            ("synthesis", "synthesis", None, "with_instructions", "completed"),
         ]
 
     @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ class TestCharges:
         charged = sorted((one.purpose, one.participant or "", one.model) for one in table.transcript.charges)
         assert charged == [
             *(("answer", who, model) for who, model in MODELS for _ in ("initial", "debate")),
-            ("ledger", "alpha", "yes"),
+            ("claims", "alpha", "yes"),
             *(("ranking", who, model) for who, model in MODELS),
             ("summary", "alpha", "yes"),
             ("synthesis", "alpha", "yes"),
@@ -307,7 +307,9 @@ MODELS = (("alpha", "yes"), ("beta", "no"), ("gamma", "perhaps"))
 
 class TestLateParticipants:
     async def test_late_participant_fails_with_late_message(self) -> None:
-        scripts = SCRIPTS | {"endless": Script(answer="On and on. ", chunk=11, pace=0.002, fault="endless")}
+        scripts = SCRIPTS | {
+            "endless": Script(answer="On and on. ", chunk_chars=11, chunk_interval_seconds=0.002, fault="endless")
+        }
         table = TableHarness("debate", "yes", "endless", scripts=scripts, debate=DebateOptions(quorum=1))
         assert await table.table.run_mode() == "completed"
         lane = table.transcript.lanes["beta"]
@@ -318,7 +320,7 @@ class TestLateParticipants:
 
 LESSON_JSON = '[{"type":"action","name":"wb_draw_text","params":{"content":"1","x":1,"y":1,"elementId":"one"}},{"type":"text","content":"Look."}]'
 LESSON_SCRIPTS = {
-    "draws": Script(answer=LESSON_JSON, when={"You direct": "Hm."}),
+    "draws": Script(answer=LESSON_JSON, answer_if_contains={"You direct": "Hm."}),
     "talks": Script(answer='[{"type":"text","content":"I see."}]'),
     "broken": Script(fault="unauthorized"),
 }
@@ -336,11 +338,13 @@ class TestLessonTurns:
         assert asked.array_of is not None
         assert asked.json_schema is None
         (answer,) = table.answers
-        assert (answer.content, answer.view) == ("Look.", "in_lesson")
-        assert [get_action_name(action) for action in parse_lesson_actions(answer.script or "")] == ["wb_draw_text"]
+        assert (answer.content, answer.view) == ("Look.", "lesson_view")
+        assert [get_action_name(action) for action in parse_lesson_actions(answer.lesson_items or "")] == [
+            "wb_draw_text"
+        ]
 
     async def test_lesson_turn_acts_on_whiteboard_of_earlier_turns(self) -> None:
-        table = create_lesson("draws", "draws", directed=DirectedOptions(turns=2, trigger="alpha"))
+        table = create_lesson("draws", "draws", directed=DirectedOptions(turns=2, first_speaker="alpha"))
         await table.table.run_mode()
         assert [element.id for element in replay_messages(table.transcript.messages).elements] == [
             "one",
@@ -350,19 +354,19 @@ class TestLessonTurns:
         assert "- one: text" in str(speaking[-1])
 
     async def test_repeated_instructions_do_not_skip_lesson_turn(self) -> None:
-        table = create_lesson("talks", "broken", directed=DirectedOptions(turns=3, trigger="alpha"))
+        table = create_lesson("talks", "broken", directed=DirectedOptions(turns=3, first_speaker="alpha"))
         await table.table.run_mode()
         assert table.answer_lines == [
             "0/alpha completed: I see.",
             "1/beta failed: ",
             "2/alpha completed: I see.",
         ]
-        assert len({brief.content for brief in instruction_messages(table) if brief.audience == ("alpha",)}) == 1
+        assert len({brief.content for brief in instruction_messages(table) if brief.visible_to == ("alpha",)}) == 1
 
     async def test_stored_lesson_turn_and_decision_are_not_repeated(self) -> None:
-        kept = stored_turn("alpha", "Look.", "turn", thread=None, script=LESSON_JSON)
+        kept = stored_turn("alpha", "Look.", "turn", thread=None, lesson_items=LESSON_JSON)
         table = create_lesson(
-            "draws", "talks", said=[QUESTION, kept], directed=DirectedOptions(turns=2, trigger="alpha")
+            "draws", "talks", said=[QUESTION, kept], directed=DirectedOptions(turns=2, first_speaker="alpha")
         )
         await table.table.run_mode()
         assert table.answer_lines == ["0/alpha completed: Look.", "1/beta completed: I see."]
@@ -377,7 +381,7 @@ def create_table_with_tools(
     *,
     tool_server: str = "dict",
     check_budget: CheckBudget = allow_any_cost,
-    cap: float | None = None,
+    max_cost_usd: float | None = None,
     **script: Any,
 ) -> tuple[TableHarness, FakeToolbox]:
     """A table of one, whose script calls a tool that is there."""
@@ -391,21 +395,23 @@ def create_table_with_tools(
     scripts = {"caller": Script(**{"answer": "Well.", "tool": LOOK_UP_CALL, **script})}
     alpha = replace(make_participants(("caller",))[0], tools=(tool_server,))
     workshop = ToolSession(open_source, DenyAllApprovals, check_budget)
-    return TableHarness("single", scripts=scripts, tool_session=workshop, participants=(alpha,), cap=cap), box
+    return TableHarness(
+        "single", scripts=scripts, tool_session=workshop, participants=(alpha,), max_cost_usd=max_cost_usd
+    ), box
 
 
 class TestTools:
     async def test_tool_calls_are_stored_with_turn_and_charged_once(self) -> None:
-        table, box = create_table_with_tools(price=100.0)
+        table, box = create_table_with_tools(usd_per_million_tokens=100.0)
         assert await table.table.run_mode() == "completed"
         (answer,) = table.answers
         assert answer.content == "Well.\n\nmoot is a meeting."
         assert [use.name for use in answer.tools or ()] == ["dict/look_up"]
         assert box.calls == [("look_up", {"word": "moot"})]
         (charge,) = table.transcript.charges
-        assert charge.cost == answer.cost
-        assert charge.cost is not None
-        assert charge.cost > 0
+        assert charge.cost_usd == answer.cost_usd
+        assert charge.cost_usd is not None
+        assert charge.cost_usd > 0
 
     async def test_unavailable_tool_server_causes_notice_and_turn_continues(self) -> None:
         table, _ = create_table_with_tools(tool_server="gone")
@@ -423,17 +429,17 @@ class TestTools:
         assert (table.provider.requests[0].tools, box.calls) == ((), [])
 
     async def test_max_cost_stops_turn_between_tool_rounds(self) -> None:
-        table, box = create_table_with_tools(cap=0.0001, price=1000.0, calls=9)
+        table, box = create_table_with_tools(max_cost_usd=0.0001, usd_per_million_tokens=1000.0, tool_calls=9)
         assert await table.table.run_mode() == "stopped"
         assert len(box.calls) == 1
         (notice,) = [event for event in table.transcript.events if isinstance(event, Notice)]
-        assert notice.kind == "cap"
+        assert notice.kind == "max_cost"
         assert table.answers[0].content == "Well."
 
     async def test_spent_budget_stops_turn_between_tool_rounds(self) -> None:
         async def over_budget(cost: float) -> str | None:
             return "This week's budget is spent. The run ends here." if cost > 0 else None
 
-        table, box = create_table_with_tools(check_budget=over_budget, price=1000.0, calls=9)
+        table, box = create_table_with_tools(check_budget=over_budget, usd_per_million_tokens=1000.0, tool_calls=9)
         assert await table.table.run_mode() == "stopped"
         assert len(box.calls) == 1

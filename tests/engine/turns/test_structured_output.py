@@ -77,7 +77,7 @@ async def request_table(*answers: str) -> tuple[StructuredResult[Table], Sequenc
 async def test_structured_completion_parses_object_whatever_surrounds_it(answer: str) -> None:
     told, provider = await request_table(answer)
     assert told.value == VALUE
-    assert (told.model, told.cost) == ("scripted/changing", 0.0)
+    assert (told.model, told.cost_usd) == ("scripted/changing", 0.0)
     assert told.usage.output > 0
     assert len(provider.requests) == 1
 
@@ -139,7 +139,7 @@ async def test_second_invalid_answer_is_error_with_reason(answer: str, reason: s
 
 async def test_truncated_answer_is_requested_again_shorter() -> None:
     provider = SequenceProvider(GOOD[:20], GOOD)
-    provider._scripts.by_name["0"] = Script(answer=GOOD[:20], finish="length")
+    provider._scripts.by_name["0"] = Script(answer=GOOD[:20], finish_reason="length")
     told = await structured_completion(MODEL_CALLER, resolve_models(provider), REQUEST, Table)
     assert told.value == VALUE
     (complaint,) = provider.requests[1].messages[-1].parts
@@ -156,7 +156,7 @@ async def test_failed_model_is_error_with_its_message() -> None:
 
 
 async def test_partial_answer_is_error() -> None:
-    provider = ScriptedProvider(Scripts({"cut": Script(answer=GOOD, fault="reset", chunk=40)}))
+    provider = ScriptedProvider(Scripts({"cut": Script(answer=GOOD, fault="reset", chunk_chars=40)}))
     told = await structured_completion(MODEL_CALLER, resolve_models(provider, "cut"), REQUEST, Table)
     assert told.value is None
     with pytest.raises(ProviderError, match="broke"):

@@ -96,7 +96,7 @@ def test_count_answer_tokens_skips_lesson_turns() -> None:
         content="Look. " * 20,
         model="a/one",
         usage=Usage(1, 60),
-        script="[]",
+        lesson_items="[]",
     )
     assert count_answer_tokens([turn]) == {}
 
@@ -129,9 +129,9 @@ async def test_limits_for_models_returns_learned_characters_per_token(database: 
 
 async def test_limits_for_models_includes_context_window_when_mode_needs_it(database: Database) -> None:
     found = await create_context_limits(database).limits_for_models(["openai/gpt-4o", "local/demo"], "advisors")
-    assert found["openai/gpt-4o"] == ModelLimits(characters_per_token=3.005, context=128_000)
-    assert found["local/demo"].context is not None
-    assert found["local/demo"].context < 10_000
+    assert found["openai/gpt-4o"] == ModelLimits(characters_per_token=3.005, context_tokens=128_000)
+    assert found["local/demo"].context_tokens is not None
+    assert found["local/demo"].context_tokens < 10_000
 
 
 async def test_limits_for_models_uses_smallest_window_of_fallbacks(database: Database) -> None:
@@ -140,7 +140,9 @@ async def test_limits_for_models_uses_smallest_window_of_fallbacks(database: Dat
     assert wide == narrow
     both = ContextLimits(TokenRates(database), Registry({}, {}), {"openai/gpt-4o": ("local/demo",)})
     found = (await both.limits_for_models(["openai/gpt-4o"], "advisors"))["openai/gpt-4o"]
-    assert found.context == (await both.limits_for_models(["local/demo"], "advisors"))["local/demo"].context
+    assert (
+        found.context_tokens == (await both.limits_for_models(["local/demo"], "advisors"))["local/demo"].context_tokens
+    )
 
 
 async def test_limits_for_models_ignores_missing_or_invalid_provider(database: Database) -> None:
@@ -149,7 +151,9 @@ async def test_limits_for_models_ignores_missing_or_invalid_provider(database: D
 
 def test_combine_model_limits_uses_smallest_window_and_first_answer_limit() -> None:
     profiles = [Profile(default_max_tokens=100), Profile(context=9000), Profile(context=5000)]
-    assert combine_model_limits(profiles, 2.0) == ModelLimits(characters_per_token=2.0, context=5000, answer=100)
+    assert combine_model_limits(profiles, 2.0) == ModelLimits(
+        characters_per_token=2.0, context_tokens=5000, max_answer_tokens=100
+    )
     assert combine_model_limits([]) == ModelLimits()
 
 

@@ -94,8 +94,8 @@ def visible_text(events: Sequence[Event]) -> str:
     return text
 
 
-def tool_calling_provider(calls: int = 1, **more: Any) -> ScriptedProvider:
-    return ScriptedProvider(Scripts({"m": Script(tool=LOOK_UP_CALL, calls=calls, **more)}))
+def tool_calling_provider(**more: Any) -> ScriptedProvider:
+    return ScriptedProvider(Scripts({"m": Script(tool=LOOK_UP_CALL, **more)}))
 
 
 async def test_text_before_tool_call_is_kept_and_sent_back_to_model() -> None:
@@ -107,9 +107,9 @@ async def test_text_before_tool_call_is_kept_and_sent_back_to_model() -> None:
     ended, events = await run_turn(provider, bench)
     assert ended.status == "completed"
     assert ended.message.text == visible_text(events) == "Let me look.\n\nIt is a meeting."
-    assert (ended.usage, ended.finish) == (Usage(14, 7), "stop")
+    assert (ended.usage, ended.finish_reason) == (Usage(14, 7), "stop")
     (use,) = ended.message.tools
-    assert (use.name, use.content, use.said) == ("dict/look_up", "moot is a meeting.", len("Let me look."))
+    assert (use.name, use.content, use.text_offset) == ("dict/look_up", "moot is a meeting.", len("Let me look."))
     assert [tool.name for tool in provider.requests[0].tools] == ["dict__look_up"]
     assert provider.requests[1].messages == (
         *REQUEST.messages,
@@ -201,7 +201,7 @@ async def test_turn_fails_after_max_errors_in_a_row() -> None:
         raise ValueError("no luck")
 
     bench = ToolsetHarness(broken)
-    ended, _ = await run_turn(tool_calling_provider(calls=50, answer=""), bench)
+    ended, _ = await run_turn(tool_calling_provider(tool_calls=50, answer=""), bench)
     assert (ended.status, len(bench.toolbox.calls)) == ("failed", MAX_ERRORS_IN_A_ROW)
     assert ended.fault is not None
     assert "5 tool calls in a row failed" in ended.fault.message
@@ -217,13 +217,15 @@ async def test_successful_call_resets_error_count() -> None:
             raise ValueError("no luck")
         return "yes"
 
-    ended, _ = await run_turn(tool_calling_provider(calls=12, answer="", then="So."), ToolsetHarness(sometimes))
+    ended, _ = await run_turn(
+        tool_calling_provider(tool_calls=12, answer="", answer_after_tool="So."), ToolsetHarness(sometimes)
+    )
     assert (ended.status, len(numbers)) == ("completed", 12)
 
 
 async def test_turn_ends_after_max_tool_rounds_with_notice() -> None:
     bench = ToolsetHarness()
-    ended, events = await run_turn(tool_calling_provider(calls=1000, answer="Well."), bench)
+    ended, events = await run_turn(tool_calling_provider(tool_calls=1000, answer="Well."), bench)
     assert (ended.status, len(bench.toolbox.calls)) == ("partial", MAX_TOOL_ROUNDS)
     (notice,) = [event for event in events if isinstance(event, Notice)]
     assert (notice.kind, "20 rounds" in notice.message) == ("still_working", True)
@@ -258,14 +260,17 @@ async def test_budget_is_enforced_between_rounds() -> None:
     async def afford(cost: float) -> None:
         costs.append(cost)
         if len(costs) == 2:
-            stop.request_stop("over_cap")
+            stop.request_stop("max_cost")
 
     bench = ToolsetHarness()
     ended, _ = await run_turn(
-        tool_calling_provider(calls=9, answer="Well.", price=1.0), bench, stop=stop, enforce_budget=afford
+        tool_calling_provider(tool_calls=9, answer="Well.", usd_per_million_tokens=1.0),
+        bench,
+        stop=stop,
+        enforce_budget=afford,
     )
     assert (ended.status, len(bench.toolbox.calls)) == ("stopped", 2)
-    assert 0 < costs[0] < costs[1] == ended.cost
+    assert 0 < costs[0] < costs[1] == ended.cost_usd
 
 
 async def test_tool_call_without_tools_returns_error_result() -> None:

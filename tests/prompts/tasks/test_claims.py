@@ -12,7 +12,7 @@ from inline_snapshot import snapshot
 from moot.prompts.tasks.claims import claims_task, find_quote
 from moot.types.debate import DebateClaims
 from moot.types.discussions import Message
-from moot.types.events import LedgerMade
+from moot.types.events import ClaimsExtracted
 from tests.prompts.debate_discussions import (
     MAX_CHARS,
     MESSAGES_WITH_CLAIMS,
@@ -29,7 +29,7 @@ def make_claim(text: str, supporters: dict[str, str], opponents: dict[str, str] 
 
 
 def make_position_change(participant_label: str, quote: str, because_of: str | None = None) -> dict[str, Any]:
-    return {"who": participant_label, "before": "x", "after": "y", "becauseOf": because_of, "quote": quote}
+    return {"who": participant_label, "before": "x", "after": "y", "because_of": because_of, "quote": quote}
 
 
 def extract_claims(
@@ -39,10 +39,10 @@ def extract_claims(
 ) -> DebateClaims:
     inquiry = claims_task(messages, "run_1", MAX_CHARS)
     found = inquiry.to_result(
-        msgspec.convert({"claims": claims, "flips": position_changes or []}, type=inquiry.answer_type)
+        msgspec.convert({"claims": claims, "position_changes": position_changes or []}, type=inquiry.answer_type)
     )
-    assert isinstance(found, LedgerMade)
-    return found.ledger
+    assert isinstance(found, ClaimsExtracted)
+    return found.claims
 
 
 class TestClaimsTask:
@@ -74,7 +74,9 @@ I change my position: split it now.\
 
     def test_claims_task_rejects_answer_without_claims(self) -> None:
         inquiry = claims_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS)
-        assert inquiry.check(msgspec.convert({"claims": [], "flips": []}, type=inquiry.answer_type)) is not None
+        assert (
+            inquiry.check(msgspec.convert({"claims": [], "position_changes": []}, type=inquiry.answer_type)) is not None
+        )
 
     @pytest.mark.parametrize(
         "quote",
@@ -105,7 +107,7 @@ I change my position: split it now.\
         [
             ("p1", "nobody knows the cost"),
             ("p2", "nobody knows the price"),
-            ("p2", "cost"),
+            ("p2", "cost_usd"),
             ("p2", ""),
             ("p2", "“…”"),
             ("p2", ".*"),
@@ -119,7 +121,7 @@ I change my position: split it now.\
             [make_claim("x", {"p3": "I change my position"}, {who: quote}), make_claim("y", {who: quote})]
         )
         (left,) = found.claims
-        assert (left.claim, left.opponents, found.unproven) == ("x", (), 2)
+        assert (left.claim, left.opponents, found.dropped_quotes) == ("x", (), 2)
 
     def test_claim_is_minority_when_fewer_than_half_support_it(self) -> None:
         quotes = {"p1": "Split it now", "p2": "nobody knows the cost", "p3": "I change my position"}
@@ -152,19 +154,19 @@ I change my position: split it now.\
                 make_position_change("p2", "I have never thought so"),
             ],
         )
-        (kept_one,) = found.flips
+        (kept_one,) = found.position_changes
         assert (kept_one.participant, kept_one.because_of, kept_one.message) == (
             "gamma",
             "alpha",
             "msg_gamma_debate",
         )
-        assert found.unproven == 3
+        assert found.dropped_quotes == 3
 
     def test_position_change_ignores_participant_as_its_own_cause(self) -> None:
         (found,) = extract_claims(
             [make_claim("x", {"p1": "Split it now."})],
             [make_position_change("p3", "I change my position", "p3")],
-        ).flips
+        ).position_changes
         assert found.because_of is None
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from moot.prompts.tasks.debate_summary import agreement_task, debate_summary_task
-from moot.types.events import Agreed, SummaryMade
+from moot.types.events import AgreementChecked, SummaryMade
 from moot.types.participants import Participant
 from tests.prompts.debate_discussions import (
     DEBATE_MESSAGES,
@@ -42,26 +42,26 @@ Wait a quarter; then the numbers are known.\
         costs = [0.25, 0.5]
         log = [
             make_user_message(),
-            *(make_answer(who, "So.", cost=cost) for who, cost in zip(("alpha", "beta"), costs, strict=True)),
+            *(make_answer(who, "So.", cost_usd=cost) for who, cost in zip(("alpha", "beta"), costs, strict=True)),
         ]
         found = task_result(agreement_task(log, "run_1", MAX_CHARS), agree=True, reason="Both say so.")
-        assert isinstance(found, Agreed)
-        assert (found.agree, found.reason, found.saved) == (True, "Both say so.", 0.75)
+        assert isinstance(found, AgreementChecked)
+        assert (found.agree, found.reason, found.saved_usd) == (True, "Both say so.", 0.75)
 
     def test_agreement_task_saving_is_unknown_when_a_cost_is_unknown(self) -> None:
         log = [
             make_user_message(),
-            make_answer("alpha", "So.", cost=0.25),
-            make_answer("beta", "So.", cost=None),
+            make_answer("alpha", "So.", cost_usd=0.25),
+            make_answer("beta", "So.", cost_usd=None),
         ]
-        assert task_result(agreement_task(log, "run_1", MAX_CHARS), agree=True, reason="So.").saved is None
+        assert task_result(agreement_task(log, "run_1", MAX_CHARS), agree=True, reason="So.").saved_usd is None
 
     def test_agreement_task_rejects_empty_reason(self) -> None:
         inquiry = agreement_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS)
         assert inquiry.check(inquiry.answer_type(agree=True, reason=" ")) == "`reason` is empty."
 
 
-SUMMARY_ROW = {"initialSummary": "a", "refinedSummary": "b", "changedPosition": False, "keyPoints": ["c"]}
+SUMMARY_ROW = {"initial_summary": "a", "refined_summary": "b", "changed_position": False, "key_points": ["c"]}
 SUMMARY_FIELDS = {"overview": "All.", "agreements": ["x"], "disagreements": [], "convergence": "None."}
 
 
@@ -103,44 +103,44 @@ I change my position: split it now.\
         inquiry = debate_summary_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS)
         rows = {
             "p1": SUMMARY_ROW,
-            "p2": SUMMARY_ROW | {"keyPoints": []},
-            "p3": SUMMARY_ROW | {"changedPosition": True},
+            "p2": SUMMARY_ROW | {"key_points": []},
+            "p3": SUMMARY_ROW | {"changed_position": True},
         }
         found = task_result(inquiry, **SUMMARY_FIELDS, **rows)
         assert isinstance(found, SummaryMade)
         assert msgspec.to_builtins(found.summary) == snapshot(
             {
-                "originalPrompt": "Shall we split it?",
+                "original_prompt": "Shall we split it?",
                 "overview": "All.",
-                "crossModel": {"agreements": ("x",), "disagreements": (), "convergenceSummary": "None."},
-                "perModel": (
+                "cross_model": {"agreements": ("x",), "disagreements": (), "convergence_summary": "None."},
+                "per_model": (
                     {
                         "participant": "alpha",
-                        "initialSummary": "a",
-                        "refinedSummary": "b",
-                        "changedPosition": False,
-                        "keyPoints": ("c",),
+                        "initial_summary": "a",
+                        "refined_summary": "b",
+                        "changed_position": False,
+                        "key_points": ("c",),
                     },
                     {
                         "participant": "beta",
-                        "initialSummary": "a",
-                        "refinedSummary": "b",
-                        "changedPosition": False,
-                        "keyPoints": (),
+                        "initial_summary": "a",
+                        "refined_summary": "b",
+                        "changed_position": False,
+                        "key_points": (),
                     },
                     {
                         "participant": "gamma",
-                        "initialSummary": "a",
-                        "refinedSummary": "b",
-                        "changedPosition": True,
-                        "keyPoints": ("c",),
+                        "initial_summary": "a",
+                        "refined_summary": "b",
+                        "changed_position": True,
+                        "key_points": ("c",),
                     },
                     {
                         "participant": "delta",
-                        "initialSummary": "",
-                        "refinedSummary": "",
-                        "changedPosition": False,
-                        "keyPoints": (),
+                        "initial_summary": "",
+                        "refined_summary": "",
+                        "changed_position": False,
+                        "key_points": (),
                     },
                 ),
             }

@@ -78,7 +78,7 @@ def make_director_context(
 def test_decide_by_rules_selects_speaker_without_model(stands: DirectorContext, next: str, why: str) -> None:
     decided = decide_by_rules(stands)
     assert decided is not None
-    assert (decided.next, decided.reason, decided.by) == (next, why, "rules")
+    assert (decided.next, decided.reason, decided.decided_by) == (next, why, "rules")
 
 
 @pytest.mark.parametrize(
@@ -220,8 +220,8 @@ def test_director_context_has_only_turns_before_given_turn() -> None:
     log = [
         make_message("li", "Long ago.", run="run_0"),
         make_message(None, "Why?"),
-        make_message("mira", "Because. " * 40, script='[{"type":"action","name":"wb_open"}]'),
-        make_message(None, "The board is empty.", hidden=True, audience=("tom",)),
+        make_message("mira", "Because. " * 40, lesson_items='[{"type":"action","name":"wb_open"}]'),
+        make_message(None, "The board is empty.", hidden=True, visible_to=("tom",)),
         make_message("tom", "Broken", 1, status="failed"),
         make_message("li", "I see.", 2),
     ]
@@ -262,11 +262,11 @@ def test_director_cache_key_changes_when_previous_turn_is_retried() -> None:
         fallback_decision(make_director_context("mira", "tom")),
     )
     assert silent is not None
-    assert silent.basis != spoken.basis
+    assert silent.cache_key != spoken.cache_key
 
 
 def test_first_speaker_option_applies_only_to_first_run() -> None:
-    plan = RunPlan(mode="directed", participants=PARTICIPANTS, directed=DirectedOptions(trigger="li"))
+    plan = RunPlan(mode="directed", participants=PARTICIPANTS, directed=DirectedOptions(first_speaker="li"))
     log = [
         make_message(None, "Go."),
         make_message("li", "I begin."),
@@ -280,8 +280,8 @@ def test_director_context_excludes_messages_visible_to_one_participant() -> None
     plan = RunPlan(mode="directed", participants=PARTICIPANTS)
     opened = '[{"type":"action","name":"wb_open"}]'
     log = [
-        make_message(None, "Mira only.", audience=("mira",)),
-        make_message("mira", "A secret.", audience=("mira",), script=opened),
+        make_message(None, "Mira only.", visible_to=("mira",)),
+        make_message("mira", "A secret.", visible_to=("mira",), lesson_items=opened),
         make_message(None, "Now all.", run="run_2"),
     ]
     stands = build_director_context(plan, log, "run_2", 0)

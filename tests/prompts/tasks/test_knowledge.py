@@ -53,7 +53,7 @@ def make_insight(index: int, discussion_id: str) -> Insight:
         category="legs",
         suggestion="Use a wedge.",
         severity="high",
-        paired=None,
+        answers_insight=None,
         messages=(),
         created_at=0.0,
     )

@@ -82,7 +82,7 @@ def test_rewrite_request_marks_empty_description() -> None:
 
 def test_rewrite_request_uses_best_round_and_lists_failed_changes() -> None:
     now = make_evaluation(False, False)
-    better = replace(make_round(True, False), description="BETTER", answer="GOOD", change="early")
+    better = replace(make_round(True, False), description="BETTER", answer="GOOD", change="question_turns")
     worse = replace(make_round(False, False), description="WORSE", answer="BAD", change="Shouted.")
     now = add_round(add_round(now, better), worse)
     words = request_text(RewriteTarget(participant=ALPHA, persona=SCEPTIC_WITHOUT_PROMPT), rounds=now.rounds)

@@ -11,7 +11,7 @@ from inline_snapshot import snapshot
 from msgspec.structs import replace
 
 from moot.prompts.tasks.ranking import count_votes, vote_task
-from moot.types.events import BallotCast
+from moot.types.events import VoteCast
 from tests.prompts.debate_discussions import (
     MAX_CHARS,
     MESSAGES_WITH_CLAIMS,
@@ -88,10 +88,10 @@ I change my position: split it now.\
         shown = re.findall(r"### Answer (\w)\nI am (\w+)", task_material(inquiry).replace("[one of them]", "x"))
         scores = {label: {"A": 4, "B": 9, "C": 4}[label] for label, _ in shown}
         found = task_result(inquiry, **scores)
-        assert isinstance(found, BallotCast)
+        assert isinstance(found, VoteCast)
         assert found.participant == "four"
-        assert [len(level) for level in found.order] == [1, 2]
-        assert sorted(who for level in found.order for who in level) == ["one", "three", "two"]
+        assert [len(level) for level in found.ranking] == [1, 2]
+        assert sorted(who for level in found.ranking for who in level) == ["one", "three", "two"]
 
     @pytest.mark.parametrize("score", [-1, 11, 100, 7.5])
     def test_vote_task_rejects_scores_outside_bounds(self, score: float) -> None:
@@ -106,19 +106,19 @@ I change my position: split it now.\
         assert len(set(inquiry.answer_type.__struct_fields__)) == 59
 
 
-def make_vote(voter: str, *ranks: tuple[str, ...]) -> BallotCast:
-    return BallotCast(basis=f"by {voter}", participant=voter, order=ranks)
+def make_vote(voter: str, *ranks: tuple[str, ...]) -> VoteCast:
+    return VoteCast(cache_key=f"by {voter}", participant=voter, ranking=ranks)
 
 
 @st.composite
-def vote_lists(draw: st.DrawFn) -> list[BallotCast]:
+def vote_lists(draw: st.DrawFn) -> list[VoteCast]:
     """Draw what some of those at the table think of the others, with ties, and some of them left out."""
     cast_by = draw(st.lists(st.sampled_from("abcde"), unique=True, max_size=5))
     return [draw(votes_by(voter)) for voter in cast_by]
 
 
 @st.composite
-def votes_by(draw: st.DrawFn, voter: str) -> BallotCast:
+def votes_by(draw: st.DrawFn, voter: str) -> VoteCast:
     others = [who for who in "abcde" if who != voter]
     scores = draw(st.dictionaries(st.sampled_from(others), st.integers(0, 3)))
     levels = sorted(set(scores.values()), reverse=True)
@@ -128,38 +128,38 @@ def votes_by(draw: st.DrawFn, voter: str) -> BallotCast:
 class TestCountVotes:
     def test_count_votes_gives_point_per_lower_answer_and_half_per_tie(self) -> None:
         found = count_votes([make_vote("a", ("b",), ("c", "d")), make_vote("b", ("c",), ("d",), ("a",))]).ranking
-        assert [(place.participant, place.points, place.votes) for place in found.places] == [
+        assert [(place.participant, place.points, place.votes) for place in found.answers] == [
             ("b", 2.0, 1),
             ("c", 2.5, 2),
             ("d", 1.5, 2),
             ("a", 0.0, 1),
         ]
-        assert found.ballots == {"a": (("b",), ("c", "d")), "b": (("c",), ("d",), ("a",))}
+        assert found.votes == {"a": (("b",), ("c", "d")), "b": (("c",), ("d",), ("a",))}
 
     def test_count_votes_without_votes_returns_no_answers(self) -> None:
-        assert count_votes([]).ranking.places == ()
+        assert count_votes([]).ranking.answers == ()
 
     @fewer_examples
     @given(vote_lists())
-    def test_count_votes_conserves_points_and_votes(self, some: list[BallotCast]) -> None:
-        ranked = [sum(map(len, one.order)) for one in some]
-        places = count_votes(some).ranking.places
+    def test_count_votes_conserves_points_and_votes(self, some: list[VoteCast]) -> None:
+        ranked = [sum(map(len, one.ranking)) for one in some]
+        places = count_votes(some).ranking.answers
         assert sum(place.points for place in places) == sum(n * (n - 1) / 2 for n in ranked)
         assert sum(place.votes for place in places) == sum(ranked)
 
     @fewer_examples
     @given(vote_lists(), st.randoms())
-    def test_count_votes_does_not_depend_on_order_of_votes(self, some: list[BallotCast], chance: Any) -> None:
+    def test_count_votes_does_not_depend_on_order_of_votes(self, some: list[VoteCast], chance: Any) -> None:
         shuffled = list(some)
         chance.shuffle(shuffled)
         assert count_votes(shuffled) == count_votes(some)
 
     @fewer_examples
     @given(vote_lists())
-    def test_count_votes_sorts_by_average_points(self, some: list[BallotCast]) -> None:
-        averages = [place.points / place.votes for place in count_votes(some).ranking.places]
+    def test_count_votes_sorts_by_average_points(self, some: list[VoteCast]) -> None:
+        averages = [place.points / place.votes for place in count_votes(some).ranking.answers]
         assert averages == sorted(averages, reverse=True)
 
     def test_count_votes_cache_key_depends_on_votes(self) -> None:
         one, other = make_vote("a", ("b",)), make_vote("b", ("a",))
-        assert count_votes([one]).basis != count_votes([one, other]).basis
+        assert count_votes([one]).cache_key != count_votes([one, other]).cache_key

@@ -12,8 +12,8 @@ text_lists = st.lists(
 
 
 def test_analysis_request_has_template_and_material_but_no_model() -> None:
-    request = analysis_request("judge_the_answers", "### Answer A\n{So} it is.")
-    assert request.system == load_template("judge_the_answers")
+    request = analysis_request("ranking", "### Answer A\n{So} it is.")
+    assert request.system == load_template("ranking")
     assert request.messages == (user_message("### Answer A\n{So} it is."),)
     assert (request.model, request.max_tokens, request.temperature) == ("", MAX_ANSWER_TOKENS, None)
 

@@ -41,6 +41,6 @@ async def test_scripted_provider_is_deterministic() -> None:
 
 
 def test_script_has_configured_price_and_built_in_scripts_are_free() -> None:
-    provider = ScriptedProvider(Scripts({**BUILT_IN_SCRIPTS, "dear": Script(price=2.5)}))
+    provider = ScriptedProvider(Scripts({**BUILT_IN_SCRIPTS, "dear": Script(usd_per_million_tokens=2.5)}))
     assert provider.call_cost_usd("dear", Usage(300_000, 100_000)) == 1.0
     assert {provider.call_cost_usd(name, Usage(10**6, 10**6)) for name in BUILT_IN_SCRIPTS} == {0.0}

@@ -14,23 +14,23 @@ from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS
 @pytest.mark.parametrize(
     ("words", "prompt"),
     [
-        (sample_debate.REBUTTAL_PROMPT, "read_the_others"),
-        (sample_debate.SYNTHESIS_PROMPT, "sum_up"),
+        (sample_debate.REBUTTAL_PROMPT, "rebuttal"),
+        (sample_debate.SYNTHESIS_PROMPT, "synthesis"),
         (sample_debate.SUMMARY_PROMPT, "summarise"),
-        (sample_debate.CLAIMS_PROMPT, "keep_the_ledger"),
-        (sample_debate.RANKING_PROMPT, "judge_the_answers"),
-        (sample_debate.AGREEMENT_PROMPT, "do_they_agree"),
+        (sample_debate.CLAIMS_PROMPT, "claims"),
+        (sample_debate.RANKING_PROMPT, "ranking"),
+        (sample_debate.AGREEMENT_PROMPT, "agreement_check"),
     ],
 )
 def test_sample_debate_phrase_identifies_exactly_one_template(words: str, prompt: str) -> None:
     assert words in load_template(prompt)
     for other in (
-        "read_the_others",
-        "sum_up",
+        "rebuttal",
+        "synthesis",
         "summarise",
-        "keep_the_ledger",
-        "judge_the_answers",
-        "do_they_agree",
+        "claims",
+        "ranking",
+        "agreement_check",
     ):
         assert other == prompt or words not in load_template(other)
 
@@ -45,7 +45,7 @@ def test_sample_debate_quotes_are_in_answers() -> None:
 def test_sample_debaters_are_built_in_scripts() -> None:
     assert set(sample_debate.DEBATER_ANSWERS) < set(BUILT_IN_SCRIPTS)
     assert BUILT_IN_SCRIPTS["sceptic"].answer_for("Well?") == sample_debate.DEBATER_ANSWERS["sceptic"][0]
-    assert BUILT_IN_SCRIPTS["sceptic"].answer_for(load_template("sum_up")) == sample_debate.SYNTHESIS_ANSWER
+    assert BUILT_IN_SCRIPTS["sceptic"].answer_for(load_template("synthesis")) == sample_debate.SYNTHESIS_ANSWER
 
 
 @pytest.mark.parametrize("debaters", [["advocate", "sceptic"], ["advocate", "sceptic", "undecided"]])
@@ -58,4 +58,4 @@ async def test_sample_debate_has_summary_and_claims_for_two_and_three_participan
     assert result.summary is not None
     assert result.claims is not None
     assert len(result.claims.claims) == 2
-    assert len(result.claims.flips) == len(debaters) - 2
+    assert len(result.claims.position_changes) == len(debaters) - 2

@@ -13,12 +13,12 @@ from moot.types.personas import MAX_PROPOSALS
 
 PHRASES_AND_ANSWER_TYPES = {
     "improve_description": (sample_evaluation.REWRITE_PROMPT, RewriteAnswer),
-    "recap": (sample_evaluation.SUMMARY_PROMPT, SummaryPoints),
+    "reference_summary": (sample_evaluation.SUMMARY_PROMPT, SummaryPoints),
     "ask_about_situation": (sample_evaluation.QUESTIONS_PROMPT, Questions),
     "judge_by_assertions": (sample_evaluation.JUDGE_PROMPT, Judgement),
-    "propose_perspectives": (sample_evaluation.SUGGESTIONS_PROMPT, list[dict[str, str]]),
+    "persona_suggestions": (sample_evaluation.SUGGESTIONS_PROMPT, list[dict[str, str]]),
 }
-TASK_SCRIPT, SCHOLAR_SCRIPT = BUILT_IN_SCRIPTS["clerk"], BUILT_IN_SCRIPTS["scholar"]
+TASK_SCRIPT, SCHOLAR_SCRIPT = BUILT_IN_SCRIPTS["task-model"], BUILT_IN_SCRIPTS["scholar"]
 
 
 @pytest.mark.parametrize("prompt", PHRASES_AND_ANSWER_TYPES)

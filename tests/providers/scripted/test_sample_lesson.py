@@ -60,7 +60,7 @@ def test_director_prompt_matches_script_of_sample_lesson(turn: int) -> None:
     table = make_participants(("a/one",) * 4)
     inquiry = director_task(DirectorContext(participants=table, max_turns=10, turn=turn))
     (part,) = inquiry.request.messages[0].parts
-    reply = Script(when=sample_lesson.DIRECTOR_ANSWERS).answer_for(part.text)  # type: ignore[union-attr]
+    reply = Script(answer_if_contains=sample_lesson.DIRECTOR_ANSWERS).answer_for(part.text)  # type: ignore[union-attr]
     decision = json.loads(reply)
     assert decision["next"] in {who.id for who in table} | {"USER"}
     assert (decision["next"], decision["reason"]) == list(sample_lesson.NEXT_SPEAKERS.values())[turn - 1]

@@ -33,12 +33,12 @@ def test_script_answer_replaces_known_placeholders() -> None:
 
 
 def test_script_fault_happens_only_configured_number_of_times() -> None:
-    scripts = Scripts({"x": Script(fault="reset", fault_times=2)})
+    scripts = Scripts({"x": Script(fault="reset", faulty_calls=2)})
     assert [scripts.next_reply(REQUEST).fault for _ in range(4)] == ["reset", "reset", "", ""]
 
 
 def test_text_pieces_split_answer_by_chunk_size() -> None:
-    performance = Scripts({"x": Script(answer="abcdefg", chunk=3)}).next_reply(REQUEST)
+    performance = Scripts({"x": Script(answer="abcdefg", chunk_chars=3)}).next_reply(REQUEST)
     assert performance.text_pieces() == ["abc", "def", "g"]
 
 
@@ -53,7 +53,7 @@ def test_built_in_scripts_have_special_characters() -> None:
 
 def test_built_in_scripts_are_fast_except_slow_ones() -> None:
     slow = {"slow", "long"}  # as their names say
-    assert max(script.pace for name, script in BUILT_IN_SCRIPTS.items() if name not in slow) <= 0.03
+    assert max(script.chunk_interval_seconds for name, script in BUILT_IN_SCRIPTS.items() if name not in slow) <= 0.03
 
 
 def test_check_script_suggests_similar_name() -> None:
@@ -66,16 +66,16 @@ def test_check_script_suggests_similar_name() -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("s.toml", '[polite]\nanswer = "Please."\npace = 0.1\n'),
-        ("s.yaml", "polite:\n  answer: Please.\n  pace: 0.1\n"),
-        ("s.yml", "polite: {answer: Please., pace: 0.1}"),
+        ("s.toml", '[polite]\nanswer = "Please."\nchunk_interval_seconds = 0.1\n'),
+        ("s.yaml", "polite:\n  answer: Please.\n  chunk_interval_seconds: 0.1\n"),
+        ("s.yml", "polite: {answer: Please., chunk_interval_seconds: 0.1}"),
     ],
 )
 def test_load_scripts_reads_toml_and_yaml(tmp_path: Path, name: str, text: str) -> None:
     path = tmp_path / name
     path.write_text(text)
     scripts = load_scripts(path)
-    assert scripts["polite"] == Script(answer="Please.", pace=0.1)
+    assert scripts["polite"] == Script(answer="Please.", chunk_interval_seconds=0.1)
     assert "echo" in scripts
 
 
@@ -84,8 +84,8 @@ def test_load_scripts_reads_toml_and_yaml(tmp_path: Path, name: str, text: str) 
     [
         ("[a]\nanswr = 'x'", "answr"),
         ("[a]\nfault = 'nope'", "nope"),
-        ("[a]\nchunk = 0", "chunk"),
-        ("[a]\nprice = -1", "price"),
+        ("[a]\nchunk_chars = 0", "chunk"),
+        ("[a]\nusd_per_million_tokens = -1", "price"),
         ("not toml", "is invalid"),
     ],
 )
@@ -101,7 +101,9 @@ def test_load_scripts_names_file_and_field_in_error(tmp_path: Path, text: str, w
 
 def test_scripted_tool_is_called_configured_times_before_final_answer() -> None:
     tool = ScriptedTool("look_up")
-    scripts = Scripts({"x": Script(answer="Looking.", tool=tool, calls=2, then="{question}: {result}")})
+    scripts = Scripts(
+        {"x": Script(answer="Looking.", tool=tool, tool_calls=2, answer_after_tool="{question}: {result}")}
+    )
     call = assistant_message(ToolCall("1", "look_up", "{}"))
     first, second = (
         user_message(ToolResult("1", "look_up", "one")),

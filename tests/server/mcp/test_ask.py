@@ -80,7 +80,7 @@ async def test_ask_returns_answer_text_run_and_discussion(ask_harness: AskHarnes
 
 async def test_ask_continues_existing_discussion(ask_harness: AskHarness) -> None:
     opened = await ask_harness.local_app.create_discussion(mode="consensus")
-    asking = ask_harness.ask(discussion=opened["discussion"]["id"], cap=1.0)
+    asking = ask_harness.ask(discussion=opened["discussion"]["id"], max_cost_usd=1.0)
     await ask_harness.local_app.record_answer(await ask_harness.wait_for_run(asking, 2), "Yes.")
     assert (await asking).discussion == opened["discussion"]["id"]
 
@@ -89,12 +89,12 @@ async def test_ask_uses_preset_by_name_with_its_options_or_other_mode(
     ask_harness: AskHarness,
 ) -> None:
     kept = {"name": "Woodwork", "participants": MODELS, "mode": "debate", "debate": {"quorum": 1}}
-    await ask_harness.local_app.call_ok("POST", "/api/line-ups", kept)
-    asking = ask_harness.ask(line_up="woodWORK")
+    await ask_harness.local_app.call_ok("POST", "/api/presets", kept)
+    asking = ask_harness.ask(preset="woodWORK")
     await ask_harness.local_app.record_answer(await ask_harness.wait_for_run(asking), "Yes.")
     found = await ask_harness.services.discussions.get_discussion(ask_harness.caller.tenant, (await asking).discussion)
     assert (found.mode, found.debate and found.debate.quorum) == ("debate", 1)
-    asking = ask_harness.ask(line_up="Woodwork", mode="parallel")
+    asking = ask_harness.ask(preset="Woodwork", mode="parallel")
     await ask_harness.local_app.record_answer(await ask_harness.wait_for_run(asking, 2), "Yes.")
     assert (
         await ask_harness.services.discussions.get_discussion(ask_harness.caller.tenant, (await asking).discussion)
@@ -103,17 +103,17 @@ async def test_ask_uses_preset_by_name_with_its_options_or_other_mode(
 
 async def test_ask_with_unknown_preset_lists_existing_presets(ask_harness: AskHarness) -> None:
     with pytest.raises(NotFound, match="There is none yet"):
-        await ask_harness.ask(line_up="Metal")
-    await ask_harness.local_app.call_ok("POST", "/api/line-ups", {"name": "Woodwork", "participants": MODELS})
-    with pytest.raises(NotFound, match=r"line_up: there is no line-up 'Metal'\. There are Woodwork\."):
-        await ask_harness.ask(line_up="Metal")
+        await ask_harness.ask(preset="Metal")
+    await ask_harness.local_app.call_ok("POST", "/api/presets", {"name": "Woodwork", "participants": MODELS})
+    with pytest.raises(NotFound, match=r"preset: there is no preset 'Metal'\. There are Woodwork\."):
+        await ask_harness.ask(preset="Metal")
 
 
-@pytest.mark.parametrize("who", [{}, {"models": MODELS, "line_up": "x"}, {"models": MODELS, "discussion": "x"}])
+@pytest.mark.parametrize("who", [{}, {"models": MODELS, "preset": "x"}, {"models": MODELS, "discussion": "x"}])
 async def test_ask_requires_exactly_one_of_preset_models_and_discussion(
     ask_harness: AskHarness, who: dict[str, Any]
 ) -> None:
-    with pytest.raises(UsageError, match="exactly one of line_up, models and discussion"):
+    with pytest.raises(UsageError, match="exactly one of preset, models and discussion"):
         await ask_harness.ask(**who)
 
 
@@ -167,7 +167,7 @@ async def test_ask_is_forbidden_after_credential_is_revoked(ask_harness: AskHarn
 
 
 async def test_ask_counts_against_message_rate_limit(ask_harness: AskHarness) -> None:
-    ask_harness.services.rate_limits._settings = RateSettings(messages_a_minute=1, messages_burst=1)
+    ask_harness.services.rate_limits._settings = RateSettings(messages_per_minute=1, messages_burst=1)
     asking = ask_harness.ask(models=MODELS)
     await ask_harness.wait_for_run(asking)
     with pytest.raises(RateLimited):

@@ -9,7 +9,7 @@ from moot.server.mcp.report import (
     ParticipantAnswer,
     render_answers,
 )
-from moot.types.events import ApprovalWanted, Event, RunEnded, StageStarted, TurnEnded
+from moot.types.events import ApprovalRequested, Event, RunEnded, StageStarted, TurnEnded
 from moot.types.modes import LESSON_STAGE
 from tests.support.run_events import (
     CONNECTION_BROKE,
@@ -59,8 +59,8 @@ def test_report_returns_progress_text_for_events() -> None:
 
 
 def test_report_announces_pending_approval() -> None:
-    wants = ApprovalWanted(
-        participant="beta", stage="answer", round=0, call_id="call_1", name="notes/write_down", seconds=600
+    wants = ApprovalRequested(
+        participant="beta", stage="answer", round=0, call_id="call_1", name="notes/write_down", timeout_seconds=600
     )
     _, (words,) = apply_events(TWO_PARTICIPANTS, wants)
     assert words.startswith("Beta wants to call notes/write_down and waits for approval. ")

@@ -79,7 +79,7 @@ async def test_tool_failures_are_returned_as_tool_errors(server: MootServer) -> 
         nobody = await client.call_tool("ask", {"question": "What is a moot?"})
         assert (nobody.is_error, result_text(nobody)) == (
             True,
-            "Name exactly one of line_up, models and discussion.",
+            "Name exactly one of preset, models and discussion.",
         )
         strange = await client.call_tool("shout", {})
         assert strange.is_error

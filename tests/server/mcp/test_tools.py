@@ -42,7 +42,7 @@ class ToolHarness:
             category="wood",
             suggestion="Buy some.",
             severity=None,
-            paired=None,
+            answers_insight=None,
             messages=(),
             created_at=0.0,
         )
@@ -57,8 +57,8 @@ async def tool_harness(tmp_path: Path) -> AsyncIterator[ToolHarness]:
 
 async def test_every_tool_has_strict_input_schema(tool_harness: ToolHarness) -> None:
     assert {name: list(tool.input_schema["properties"]) for name, tool in tool_harness.tools.by_name.items()} == {
-        "ask": ["question", "line_up", "models", "mode", "discussion", "cap"],
-        "list_line_ups": [],
+        "ask": ["question", "preset", "models", "mode", "discussion", "max_cost_usd"],
+        "list_presets": [],
         "list_discussions": ["q", "limit"],
         "read_discussion": ["discussion", "part"],
         "search_knowledge": ["q", "project", "limit"],
@@ -70,7 +70,7 @@ async def test_every_tool_has_strict_input_schema(tool_harness: ToolHarness) -> 
 
 
 async def test_unknown_tool_error_lists_existing_tools(tool_harness: ToolHarness) -> None:
-    with pytest.raises(NotFound, match=r"There is no tool 'shout'\. Use one of ask, list_line_ups"):
+    with pytest.raises(NotFound, match=r"There is no tool 'shout'\. Use one of ask, list_presets"):
         await tool_harness.call("shout")
 
 
@@ -137,14 +137,14 @@ async def test_read_discussion_returns_long_discussion_in_parts(
 
 
 async def test_list_presets_lists_own_presets(tool_harness: ToolHarness) -> None:
-    assert (await tool_harness.call("list_line_ups")).text == "There is no line-up yet: ask models instead."
+    assert (await tool_harness.call("list_presets")).text == "There is no preset yet: ask models instead."
     kept = await tool_harness.local_app.call_ok(
-        "POST", "/api/line-ups", {"name": "Woodwork", "participants": ["scripted/echo"]}
+        "POST", "/api/presets", {"name": "Woodwork", "participants": ["scripted/echo"]}
     )
     assert (
-        await tool_harness.call("list_line_ups")
+        await tool_harness.call("list_presets")
     ).text == f"- Woodwork ({kept['id']}): single, Alpha on scripted/echo"
-    assert (await tool_harness.call("list_line_ups", OTHER_TENANT)).data == {"line_ups": ()}
+    assert (await tool_harness.call("list_presets", OTHER_TENANT)).data == {"presets": ()}
 
 
 async def test_search_knowledge_searches_all_projects_or_one(tool_harness: ToolHarness) -> None:

@@ -54,7 +54,7 @@ def test_history_keeps_order_and_attributes_answers_by_name() -> None:
         ("user", "Two?", None, None, "earlier/2"),
         ("assistant", "Second.", "beta", "Beta", "earlier/2"),
     ]
-    assert [m.number for m in got.history] == [1, 2, 3, 4]
+    assert [m.seq for m in got.history] == [1, 2, 3, 4]
     assert got.question_text == "Ada: Why?"
 
 

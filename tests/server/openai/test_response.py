@@ -32,7 +32,7 @@ TURN_ENDED = TurnEnded(
     message=Answer(text="So."),
     model="x/y",
     usage=Usage(input=3, output=2, reasoning=1, cached=1),
-    cost=None,
+    cost_usd=None,
 )
 
 

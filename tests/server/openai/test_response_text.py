@@ -10,7 +10,7 @@ from moot.types.billing import Charge
 from moot.types.chunks import FinishReason, Usage
 from moot.types.events import (
     Answer,
-    ApprovalWanted,
+    ApprovalRequested,
     Event,
     Notice,
     RunEnded,
@@ -67,8 +67,8 @@ def turn_ended(
         message=Answer(text=text, thoughts=thoughts),
         model="x/y",
         usage=Usage(input=2, output=1),
-        cost=None,
-        finish=finish,
+        cost_usd=None,
+        finish_reason=finish,
         fault=make_fault("network", fault_message) if fault_message else None,
     )
 
@@ -96,15 +96,15 @@ def test_single_participant_text_is_streamed_as_content() -> None:
     assert (telling.content, telling.reasoning) == ("Four.", "Hm.")
 
 
-def approval_requested(participant: str, stage: str = "answer") -> ApprovalWanted:
-    return ApprovalWanted(
+def approval_requested(participant: str, stage: str = "answer") -> ApprovalRequested:
+    return ApprovalRequested(
         participant=participant,
         stage=stage,
         round=0,
         run="run_1",
         call_id="call_1",
         name="notes/write",
-        seconds=600,
+        timeout_seconds=600,
     )
 
 
@@ -240,8 +240,8 @@ def test_failed_run_has_failure_message() -> None:
 
 
 def test_usage_sums_all_charges() -> None:
-    charge = Charge(purpose="summary", model="x/y", usage=Usage(input=10), cost=None)
-    found = SummaryMade(basis="", summary=None, usage=Usage(input=100))  # type: ignore[arg-type]
+    charge = Charge(purpose="summary", model="x/y", usage=Usage(input=10), cost_usd=None)
+    found = SummaryMade(cache_key="", summary=None, usage=Usage(input=100))  # type: ignore[arg-type]
     told = response_text(
         run_plan("single", 1),
         turn_ended(A, "Four."),

@@ -56,12 +56,12 @@ async def test_stream_omits_usage_unless_requested(local_app: LocalApp) -> None:
 async def test_preset_model_runs_debate(local_app: LocalApp) -> None:
     debaters = ["scripted/advocate", "scripted/sceptic", "scripted/undecided"]
     new = {"name": "Two minds", "participants": debaters, "mode": "debate"}
-    await local_app.call_ok("POST", "/api/line-ups", new)
-    assert "line-up/Two minds" in [one["id"] for one in (await local_app.call_ok("GET", "/v1/models"))["data"]]
-    one = await local_app.call_ok("GET", "/v1/models/line-up%2FTwo%20minds")
-    assert one["id"] == "line-up/Two minds"
+    await local_app.call_ok("POST", "/api/presets", new)
+    assert "preset/Two minds" in [one["id"] for one in (await local_app.call_ok("GET", "/v1/models"))["data"]]
+    one = await local_app.call_ok("GET", "/v1/models/preset%2FTwo%20minds")
+    assert one["id"] == "preset/Two minds"
     frames = parse_frames(
-        (await local_app.call("POST", COMPLETIONS_PATH, completion_body("line-up/Two minds", stream=True))).text
+        (await local_app.call("POST", COMPLETIONS_PATH, completion_body("preset/Two minds", stream=True))).text
     )
     assert frames[-1] == "[DONE]"
     reasoning = delta_text(frames, "reasoning_content")
@@ -86,7 +86,7 @@ async def test_completion_accepts_history_and_system_message(local_app: LocalApp
 
 INVALID_REQUESTS: list[tuple[Any, int, str]] = [
     (completion_body("moot/quarrel"), 404, "model"),
-    (completion_body("line-up/nobody"), 404, "model"),
+    (completion_body("preset/nobody"), 404, "model"),
     (completion_body("nobody/none"), 404, "model"),
     (completion_body("gpt-5"), 404, "model"),
     (completion_body(n=2), 400, "n"),
@@ -168,8 +168,8 @@ async def test_invalid_completions_do_not_count_against_message_rate_limit(tmp_p
 
 async def test_completion_reports_ignored_tools_of_preset(local_app: LocalApp) -> None:
     seats = [{"model": "scripted/echo", "tools": ["moot"]}, "scripted/steady"]
-    await local_app.call_ok("POST", "/api/line-ups", {"name": "Two", "participants": seats})
-    reply = await local_app.call_ok("POST", COMPLETIONS_PATH, completion_body("line-up/Two"))
+    await local_app.call_ok("POST", "/api/presets", {"name": "Two", "participants": seats})
+    reply = await local_app.call_ok("POST", COMPLETIONS_PATH, completion_body("preset/Two"))
     reasoning = reply["choices"][0]["message"]["reasoning_content"]
     assert reasoning == "[Tools are not available in a run that is not stored. Answering without tools: Alpha.]"
 

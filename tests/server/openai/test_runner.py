@@ -63,9 +63,9 @@ async def start_completion(local_app: LocalApp, key: str | None = None, **fields
 async def test_system_message_follows_persona_prompt(local_app: LocalApp) -> None:
     persona = await local_app.call_ok("POST", "/api/personas", {"name": "Ada", "system_prompt": "Be Ada."})
     seats = [{"model": "scripted/echo", "persona": persona["id"]}, "scripted/steady"]
-    await local_app.call_ok("POST", "/api/line-ups", {"name": "Two", "participants": seats})
+    await local_app.call_ok("POST", "/api/presets", {"name": "Two", "participants": seats})
     said = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
-    begun = await start_completion(local_app, model="line-up/Two", messages=said, temperature=0.5)
+    begun = await start_completion(local_app, model="preset/Two", messages=said, temperature=0.5)
     assert begun.plan.personas == {"ada": "Be Ada.\n\nBe brief.", "alpha": "Be brief."}
     assert {who.temperature for who in begun.plan.participants} == {0.5}
 

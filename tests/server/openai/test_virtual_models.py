@@ -11,17 +11,17 @@ TWO_MODELS = ["scripted/echo", "scripted/steady"]
 
 async def test_list_models_contains_modes_and_preset_names_once(local_app: LocalApp) -> None:
     for name in ("Old", "Twice", "Twice"):
-        await local_app.call_ok("POST", "/api/line-ups", {"name": name, "participants": TWO_MODELS})
+        await local_app.call_ok("POST", "/api/presets", {"name": name, "participants": TWO_MODELS})
     names = [one.id for one in await local_app.services.virtual_models.list_models(LOCAL_CALLER)]
     assert names[: len(MODE_MODELS)] == [f"moot/{mode}" for mode in MODE_MODELS.values()]
-    assert sorted(names[len(MODE_MODELS) :]) == ["line-up/Old", "line-up/Twice"]
+    assert sorted(names[len(MODE_MODELS) :]) == ["preset/Old", "preset/Twice"]
 
 
 async def test_preset_name_resolves_to_newest_and_id_to_exact_preset(local_app: LocalApp) -> None:
-    old = await local_app.call_ok("POST", "/api/line-ups", {"name": "Twice", "participants": TWO_MODELS})
-    await local_app.call_ok("POST", "/api/line-ups", {"name": "Twice", "participants": TWO_MODELS, "mode": "debate"})
-    assert (await local_app.services.virtual_models.plan_run(LOCAL_CALLER, "line-up/Twice")).mode == "debate"
-    assert (await local_app.services.virtual_models.plan_run(LOCAL_CALLER, f"line-up/{old['id']}")).mode == "parallel"
+    old = await local_app.call_ok("POST", "/api/presets", {"name": "Twice", "participants": TWO_MODELS})
+    await local_app.call_ok("POST", "/api/presets", {"name": "Twice", "participants": TWO_MODELS, "mode": "debate"})
+    assert (await local_app.services.virtual_models.plan_run(LOCAL_CALLER, "preset/Twice")).mode == "debate"
+    assert (await local_app.services.virtual_models.plan_run(LOCAL_CALLER, f"preset/{old['id']}")).mode == "parallel"
 
 
 async def test_plan_of_preset_keeps_options_and_personas(local_app: LocalApp) -> None:
@@ -29,10 +29,10 @@ async def test_plan_of_preset_keeps_options_and_personas(local_app: LocalApp) ->
     seats = [{"model": "scripted/echo", "persona": persona["id"]}, "scripted/steady"]
     rules = {"lead": "Ada", "quorum": 1}
     new = {"name": "Two", "participants": seats, "mode": "debate", "debate": rules}
-    await local_app.call_ok("POST", "/api/line-ups", new)
-    plan = await local_app.services.virtual_models.plan_run(LOCAL_CALLER, "line-up/Two")
+    await local_app.call_ok("POST", "/api/presets", new)
+    plan = await local_app.services.virtual_models.plan_run(LOCAL_CALLER, "preset/Two")
     assert (plan.lead.name, plan.debate.quorum, plan.personas) == ("Ada", 1, {"ada": "Be Ada."})
-    assert (plan.minutes, plan.language) == (False, None)
+    assert (plan.debate_report, plan.language) == (False, None)
 
 
 async def test_plain_model_name_plans_single_mode(local_app: LocalApp) -> None:
@@ -41,7 +41,7 @@ async def test_plain_model_name_plans_single_mode(local_app: LocalApp) -> None:
     assert (await local_app.services.virtual_models.get_model(LOCAL_CALLER, "scripted/echo")).id == "scripted/echo"
 
 
-@pytest.mark.parametrize("name", ["moot/none", "line-up/none", "nobody/none", "scripted/none", "none"])
+@pytest.mark.parametrize("name", ["moot/none", "preset/none", "nobody/none", "scripted/none", "none"])
 async def test_unknown_model_name_is_not_found(local_app: LocalApp, name: str) -> None:
     with pytest.raises(NotFound, match=r"^model: "):
         await local_app.services.virtual_models.plan_run(LOCAL_CALLER, name)
@@ -50,7 +50,7 @@ async def test_unknown_model_name_is_not_found(local_app: LocalApp, name: str) -
 
 
 async def test_preset_of_other_tenant_is_not_found(local_app: LocalApp) -> None:
-    await local_app.call_ok("POST", "/api/line-ups", {"name": "Mine", "participants": TWO_MODELS})
+    await local_app.call_ok("POST", "/api/presets", {"name": "Mine", "participants": TWO_MODELS})
     stranger = Caller(account="x", tenant="x", name="x", kind="token")
     with pytest.raises(NotFound):
-        await local_app.services.virtual_models.plan_run(stranger, "line-up/Mine")
+        await local_app.services.virtual_models.plan_run(stranger, "preset/Mine")

@@ -28,21 +28,26 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
 @pytest.fixture
 async def api(database: Database) -> AsyncIterator[TenantApi]:
     """A server on which everybody may spend a dollar a week, and an answer costs about 0.6."""
-    settings = Settings(budget=1.0, rates=UNLIMITED_SETTINGS.rates)
+    settings = Settings(weekly_budget_usd=1.0, rates=UNLIMITED_SETTINGS.rates)
     async with create_tenant_api(database, settings) as api:
-        api.scripts.by_name["dear"] = Script(price=1000)
+        api.scripts.by_name["dear"] = Script(usd_per_million_tokens=1000)
         yield api
 
 
 async def test_budget_shows_week_and_reservations(api: TenantApi) -> None:
     before = await api.call_ok("GET", "/budget")
-    assert (before["budget"], before["spent"], before["reserved"], before["left"]) == (1.0, 0.0, 0.0, 1.0)
-    assert (before["week_ends"] - before["week_begins"], before["reup_at"]) == (7 * 24 * 3600, None)
+    assert (before["weekly_budget_usd"], before["spent_usd"], before["reserved_usd"], before["remaining_usd"]) == (
+        1.0,
+        0.0,
+        0.0,
+        1.0,
+    )
+    assert (before["week_ends"] - before["week_starts"], before["reset_at"]) == (7 * 24 * 3600, None)
     await api.call_ok("POST", "/discussions", QUESTION)
     after = await api.call_ok("GET", "/budget")
-    assert after["reserved"] > 0.6
-    assert after["left"] == pytest.approx(1.0 - after["reserved"])
-    assert (await api.call_ok("GET", "/budget", tenant=BERT))["left"] == 1.0
+    assert after["reserved_usd"] > 0.6
+    assert after["remaining_usd"] == pytest.approx(1.0 - after["reserved_usd"])
+    assert (await api.call_ok("GET", "/budget", tenant=BERT))["remaining_usd"] == 1.0
 
 
 async def test_create_discussion_over_budget_is_rejected_with_hint(api: TenantApi) -> None:
@@ -51,27 +56,27 @@ async def test_create_discussion_over_budget_is_rejected_with_hint(api: TenantAp
     problem = refused.json()
     assert (refused.status_code, problem["title"]) == (402, "Over budget")
     assert "is left" in problem["detail"]
-    assert "POST /api/budget/re-up" in problem["detail"]
-    capped = await api.call("POST", "/discussions", QUESTION | {"cap": 0.01})
-    assert capped.status_code == 402, "the first answer is asked, however small the cap"
+    assert "POST /api/budget/reset" in problem["detail"]
+    capped = await api.call("POST", "/discussions", QUESTION | {"max_cost_usd": 0.01})
+    assert capped.status_code == 402, "the first answer is asked, however small the limit"
 
 
 async def test_budget_can_be_renewed_once_per_week(api: TenantApi) -> None:
-    anew = await api.call_ok("POST", "/budget/re-up")
-    assert anew["reup_at"] is not None
-    refused = await api.call("POST", "/budget/re-up")
+    anew = await api.call_ok("POST", "/budget/reset")
+    assert anew["reset_at"] is not None
+    refused = await api.call("POST", "/budget/reset")
     assert (refused.status_code, "already" in refused.json()["detail"]) == (409, True)
-    assert (await api.call_ok("GET", "/budget"))["reup_at"] == anew["reup_at"]
-    assert (await api.call_ok("GET", "/budget", tenant=BERT))["reup_at"] is None
+    assert (await api.call_ok("GET", "/budget"))["reset_at"] == anew["reset_at"]
+    assert (await api.call_ok("GET", "/budget", tenant=BERT))["reset_at"] is None
 
 
 async def test_nothing_is_limited_without_budget(database: Database) -> None:
     async with create_tenant_api(database) as api:
         shown = await api.call_ok("GET", "/budget")
-        assert (shown["budget"], shown["left"]) == (None, None)
-        assert (await api.call("POST", "/budget/re-up")).status_code == 409
+        assert (shown["weekly_budget_usd"], shown["remaining_usd"]) == (None, None)
+        assert (await api.call("POST", "/budget/reset")).status_code == 409
         estimate = await api.call_ok("POST", "/estimate", QUESTION | {"participants": ["scripted/echo"]})
-        assert estimate["left"] is None
+        assert estimate["remaining_usd"] is None
 
 
 async def count_rows(database: Database) -> list[Any]:
@@ -84,7 +89,7 @@ async def test_estimate_equals_reservation_and_stores_nothing(api: TenantApi, da
     before = await count_rows(database)
     estimate = await api.call_ok("POST", "/estimate", QUESTION)
     assert await count_rows(database) == before
-    assert estimate["left"] == 1.0
+    assert estimate["remaining_usd"] == 1.0
     (line,) = estimate["forecast"]["lines"]
     assert (line["purpose"], line["participant"], line["model"], line["calls"]) == (
         "answer",
@@ -93,8 +98,8 @@ async def test_estimate_equals_reservation_and_stores_nothing(api: TenantApi, da
         1,
     )
     await api.call_ok("POST", "/discussions", QUESTION)
-    reserved = (await api.call_ok("GET", "/budget"))["reserved"]
-    assert reserved == pytest.approx(estimate["forecast"]["cost"])
+    reserved = (await api.call_ok("GET", "/budget"))["reserved_usd"]
+    assert reserved == pytest.approx(estimate["forecast"]["cost_usd"])
 
 
 async def test_estimate_depends_on_mode_participants_and_rounds(api: TenantApi) -> None:
@@ -121,7 +126,7 @@ async def add_text_file(api: TenantApi, name: str) -> str:
 
 async def test_estimate_for_discussion_rejects_other_options(api: TenantApi) -> None:
     about = (await api.call_ok("POST", "/discussions", QUESTION))["discussion"]["id"]
-    for field, value in (("mode", "debate"), ("rounds", 3), ("debate", {"gate": True}), ("language", "de")):
+    for field, value in (("mode", "debate"), ("rounds", 3), ("debate", {"skip_if_agreed": True}), ("language", "de")):
         asked = {"discussion": about, "message": "And?", field: value}
         refused = await api.call("POST", "/estimate", asked)
         assert refused.status_code == 400
@@ -143,7 +148,7 @@ async def test_estimate_does_not_find_file_of_other_tenant(api: TenantApi) -> No
 
 async def test_estimate_lists_models_without_price(api: TenantApi) -> None:
     estimate = await api.call_ok("POST", "/estimate", QUESTION | {"participants": ["openai/gpt-5-mini"]})
-    assert (estimate["forecast"]["unknown"], estimate["forecast"]["cost"]) == (["openai/gpt-5-mini"], 0.0)
+    assert (estimate["forecast"]["unpriced_models"], estimate["forecast"]["cost_usd"]) == (["openai/gpt-5-mini"], 0.0)
 
 
 @pytest.mark.parametrize(
@@ -151,10 +156,10 @@ async def test_estimate_lists_models_without_price(api: TenantApi) -> None:
     [
         ({"message": "And?"}, "participants"),
         ({**QUESTION, "message": " "}, "message"),
-        ({**QUESTION, "cap": 0}, "cap"),
+        ({**QUESTION, "max_cost_usd": 0}, "max_cost_usd"),
         ({**QUESTION, "language": "xx-yy"}, "language"),
         ({**QUESTION, "model": "nobody/x"}, "model"),
-        ({**QUESTION, "clerk": "nobody/x"}, "clerk"),
+        ({**QUESTION, "task_model": "nobody/x"}, "task_model"),
         ({**QUESTION, "rounds": 11}, "rounds"),
     ],
 )
@@ -169,7 +174,7 @@ async def test_estimate_for_discussion_rejects_participants(api: TenantApi, data
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "participants")
 
 
-@pytest.mark.parametrize("cap", [0, -1, "much"])
-async def test_create_discussion_rejects_invalid_max_cost(api: TenantApi, cap: object) -> None:
-    refused = await api.call("POST", "/discussions", QUESTION | {"cap": cap})
-    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "cap")
+@pytest.mark.parametrize("max_cost_usd", [0, -1, "much"])
+async def test_create_discussion_rejects_invalid_max_cost(api: TenantApi, max_cost_usd: object) -> None:
+    refused = await api.call("POST", "/discussions", QUESTION | {"max_cost_usd": max_cost_usd})
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "max_cost_usd")

@@ -9,7 +9,7 @@ from sqlalchemy import func, select, update
 from moot.store.database import Database
 from moot.store.schema.discussions import discussion, message
 from moot.store.schema.runs import run
-from moot.store.schema.server import idempotency
+from moot.store.schema.server import idempotency_key
 from tests.support.app_fixture import NEW_DISCUSSION_BODY, LocalApp, create_local_app
 
 
@@ -22,7 +22,7 @@ async def local_app(database: Database) -> AsyncIterator[LocalApp]:
 async def count_rows(local_app: LocalApp) -> tuple[int, ...]:
     """How much of everything there is."""
     async with local_app.services.database.read() as connection:
-        tables = (discussion, message, run, idempotency)
+        tables = (discussion, message, run, idempotency_key)
         return tuple([(await connection.execute(select(func.count()).select_from(t))).scalar_one() for t in tables])
 
 
@@ -32,7 +32,7 @@ async def test_create_discussion_stores_rows_and_starts_run(local_app: LocalApp)
     assert opened["discussion"]["title"] == "Was ist ein Moot?"
     assert (opened["discussion"]["language"], opened["discussion"]["rounds"]) == ("de", 3)
     assert [who["name"] for who in opened["discussion"]["participants"]] == ["Alpha", "Beta"]
-    assert (opened["message"]["number"], opened["run"]["status"]) == (1, "waiting")
+    assert (opened["message"]["seq"], opened["run"]["status"]) == (1, "waiting")
     assert await count_rows(local_app) == (1, 1, 1, 0)
 
 
@@ -227,7 +227,7 @@ async def test_turn_prompt_omits_later_messages(local_app: LocalApp) -> None:
     (answer,) = [one for one in messages if one["role"] == "assistant"]
     async with local_app.services.database.write() as connection:
         knew = update(message).where(message.c.id == answer["id"])
-        await connection.execute(knew.values(upto=later["message"]["number"]))
+        await connection.execute(knew.values(visible_until=later["message"]["seq"]))
     shown = await local_app.call_ok("GET", f"{path}/turns/{answer['id']}/prompt")
     assert "What is a moot?" in str(shown["messages"])
     assert "And a council?" not in str(shown["messages"])
@@ -304,11 +304,13 @@ async def test_turn_prompt_parts_have_origin_and_token_count(local_app: LocalApp
 
 
 async def test_task_model_can_be_set_changed_and_cleared(local_app: LocalApp) -> None:
-    opened = (await local_app.create_discussion(title="Mine", clerk="scripted/echo"))["discussion"]
-    assert opened["clerk"] == "scripted/echo"
+    opened = (await local_app.create_discussion(title="Mine", task_model="scripted/echo"))["discussion"]
+    assert opened["task_model"] == "scripted/echo"
     path = f"/api/discussions/{opened['id']}"
-    assert (await local_app.call_ok("PATCH", path, {"clerk": "scripted/steady"}))["clerk"] == "scripted/steady"
+    assert (await local_app.call_ok("PATCH", path, {"task_model": "scripted/steady"}))[
+        "task_model"
+    ] == "scripted/steady"
     for method, where, body in (("PATCH", path, {}), ("POST", "/api/discussions", NEW_DISCUSSION_BODY)):
-        refused = await local_app.call(method, where, body | {"clerk": "nobody/x"})
-        assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "clerk")
-    assert (await local_app.call_ok("PATCH", path, {"clerk": None}))["clerk"] is None
+        refused = await local_app.call(method, where, body | {"task_model": "nobody/x"})
+        assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "task_model")
+    assert (await local_app.call_ok("PATCH", path, {"task_model": None}))["task_model"] is None

@@ -37,13 +37,13 @@ async def test_judge_answer_stores_readable_evaluation(evaluation_app: Evaluatio
     message = await evaluation_app.record_answer()
     evaluation_app.models.queue_answers("judge", judge_reply(True, False))
     body = {"assertions": ASSERTIONS, "judge": "scripted/judge"}
-    judged = await evaluation_app.api.call_ok("POST", f"/messages/{message.id}/assertions", body)
-    trial = judged["trial"]
+    judged = await evaluation_app.api.call_ok("POST", f"/messages/{message.id}/evaluations", body)
+    trial = judged["evaluation"]
     assert trial["assertions"] == ["It gives a reason.", "It names a source."]
     assert [one["passed"] for one in trial["verdicts"]] == [True, False]
-    assert (trial["judge"], judged["cost"]) == ("scripted/judge", 0.0)
-    assert await evaluation_app.api.call_ok("GET", f"/trials/{trial['id']}") == trial
-    assert await evaluation_app.api.call_ok("GET", f"/messages/{message.id}/assertions") == [trial]
+    assert (trial["judge"], judged["cost_usd"]) == ("scripted/judge", 0.0)
+    assert await evaluation_app.api.call_ok("GET", f"/evaluations/{trial['id']}") == trial
+    assert await evaluation_app.api.call_ok("GET", f"/messages/{message.id}/evaluations") == [trial]
     assert list(await evaluation_app.usage_by_purpose()) == ["assertion"]
 
 
@@ -54,21 +54,21 @@ async def test_evaluation_is_improved_accepted_and_undone(evaluation_app: Evalua
     events = await evaluation_app.improve_evaluation(trial["id"])
     assert event_types(events) == ["improving", "rewritten", "answered", "round_ended", "done"]
     assert events[-1]["outcome"] == "all_pass"
-    assert events[-2]["round"]["better"]
+    assert events[-2]["round"]["is_better"]
     assert evaluation_app.models.requests[-2].system.startswith("You take the part of Alpha.\n\nYou name sources.")
 
-    accepted = await evaluation_app.api.call_ok("POST", f"/trials/{trial['id']}/accept")
-    done = accepted["acceptance"]
-    assert (done["made"], done["before"], done["after"]) == (True, "", "You name sources.")
-    assert accepted["accepted_at"] is not None
+    accepted = await evaluation_app.api.call_ok("POST", f"/evaluations/{trial['id']}/apply")
+    done = accepted["applied_improvement"]
+    assert (done["is_new_persona"], done["before"], done["after"]) == (True, "", "You name sources.")
+    assert accepted["applied_at"] is not None
     persona = await evaluation_app.api.call_ok("GET", f"/personas/{done['persona']}")
     assert (persona["name"], persona["description"]) == ("Alpha", "You name sources.")
-    assert await evaluation_app.api.call_ok("POST", f"/trials/{trial['id']}/accept") == accepted, "once is enough"
+    assert await evaluation_app.api.call_ok("POST", f"/evaluations/{trial['id']}/apply") == accepted, "once is enough"
 
-    undone = await evaluation_app.api.call_ok("POST", f"/trials/{trial['id']}/undo")
-    assert (undone["acceptance"], undone["accepted_at"]) == (None, None)
+    undone = await evaluation_app.api.call_ok("POST", f"/evaluations/{trial['id']}/undo")
+    assert (undone["applied_improvement"], undone["applied_at"]) == (None, None)
     assert (await evaluation_app.api.call("GET", f"/personas/{done['persona']}")).status_code == 404
-    assert (await evaluation_app.api.call("POST", f"/trials/{trial['id']}/undo")).status_code == 409
+    assert (await evaluation_app.api.call("POST", f"/evaluations/{trial['id']}/undo")).status_code == 409
 
 
 async def test_improve_stops_at_maximum_rounds_over_all_calls(evaluation_app: EvaluationApp) -> None:
@@ -83,7 +83,7 @@ async def test_improve_stops_at_maximum_rounds_over_all_calls(evaluation_app: Ev
     again = await evaluation_app.improve_evaluation(trial["id"])
     assert event_types(again) == ["improving", "done"]
     assert len(evaluation_app.models.requests) == asked
-    refused = await evaluation_app.api.call("POST", f"/trials/{trial['id']}/accept")
+    refused = await evaluation_app.api.call("POST", f"/evaluations/{trial['id']}/apply")
     assert (refused.status_code, "better" in refused.json()["detail"]) == (409, True)
 
 
@@ -93,11 +93,11 @@ async def test_failed_improvement_ends_stream_with_message_and_keeps_rounds(
     trial = await evaluation_app.create_evaluation(False, False)
     evaluation_app.models.queue_answers("judge", rewrite_reply("One."), judge_reply(True, False), "No.", "No.")
     events = await evaluation_app.improve_evaluation(trial["id"])
-    assert (events[-1]["outcome"], len(events[-1]["trial"]["rounds"])) == ("failed", 1)
+    assert (events[-1]["outcome"], len(events[-1]["evaluation"]["rounds"])) == ("failed", 1)
     assert "scripted/judge" in events[-1]["message"]
     evaluation_app.models.queue_answers("judge", rewrite_reply("Two."), judge_reply(True, True))
     events = await evaluation_app.improve_evaluation(trial["id"])
-    assert [len(events[0]["trial"]["rounds"]), events[-1]["outcome"]] == [1, "all_pass"]
+    assert [len(events[0]["evaluation"]["rounds"]), events[-1]["outcome"]] == [1, "all_pass"]
     assert "One." in evaluation_app.models.find_prompts("A language model answers in a part")[-1], (
         "it goes on from the best"
     )
@@ -118,26 +118,26 @@ async def test_failed_improvement_ends_stream_with_message_and_keeps_rounds(
 )
 async def test_judge_answer_rejects_invalid_body_by_field(evaluation_app: EvaluationApp, body: Any, field: str) -> None:
     message = await evaluation_app.record_answer()
-    refused = await evaluation_app.api.call("POST", f"/messages/{message.id}/assertions", body)
+    refused = await evaluation_app.api.call("POST", f"/messages/{message.id}/evaluations", body)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, field)
 
 
 async def test_judge_answer_conflicts_for_user_message(evaluation_app: EvaluationApp) -> None:
     message = await evaluation_app.record_answer()
     run = await evaluation_app.services.runs.get_run(ANNA, message.run or "")
-    refused = await evaluation_app.api.call("POST", f"/messages/{run.message}/assertions", {"assertions": "x"})
+    refused = await evaluation_app.api.call("POST", f"/messages/{run.message}/evaluations", {"assertions": "x"})
     assert refused.status_code == 409
 
 
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("POST", "/messages/{message}/assertions"),
-        ("GET", "/messages/{message}/assertions"),
-        ("GET", "/trials/{trial}"),
-        ("POST", "/trials/{trial}/improve"),
-        ("POST", "/trials/{trial}/accept"),
-        ("POST", "/trials/{trial}/undo"),
+        ("POST", "/messages/{message}/evaluations"),
+        ("GET", "/messages/{message}/evaluations"),
+        ("GET", "/evaluations/{trial}"),
+        ("POST", "/evaluations/{trial}/improve"),
+        ("POST", "/evaluations/{trial}/apply"),
+        ("POST", "/evaluations/{trial}/undo"),
     ],
 )
 async def test_evaluation_of_other_tenant_is_not_found(evaluation_app: EvaluationApp, method: str, path: str) -> None:
@@ -148,44 +148,44 @@ async def test_evaluation_of_other_tenant_is_not_found(evaluation_app: Evaluatio
     reply = await evaluation_app.api.call(method, there, body, tenant=BERT)
     assert reply.status_code == 404
     assert len(evaluation_app.models.requests) == asked
-    assert await evaluation_app.api.call_ok("GET", f"/trials/{trial['id']}") == trial
+    assert await evaluation_app.api.call_ok("GET", f"/evaluations/{trial['id']}") == trial
 
 
 async def test_judge_and_improve_make_no_model_call_when_budget_is_exhausted(tmp_path: Path) -> None:
-    settings = Settings(budget=1.0)
+    settings = Settings(weekly_budget_usd=1.0)
     async with (
         database_with_accounts("sqlite", tmp_path) as database,
         create_evaluation_app(database, settings) as room,
     ):
         message = await room.record_answer()
-        room.models.queue_answers("judge", judge_reply(True, False), price=DOLLAR_PER_TOKEN)
+        room.models.queue_answers("judge", judge_reply(True, False), usd_per_million_tokens=DOLLAR_PER_TOKEN)
         body = {"assertions": ASSERTIONS, "judge": "scripted/judge"}
-        trial = (await room.api.call_ok("POST", f"/messages/{message.id}/assertions", body))["trial"]
+        trial = (await room.api.call_ok("POST", f"/messages/{message.id}/evaluations", body))["evaluation"]
         asked = len(room.models.requests)
         for path, again in (
-            (f"/messages/{message.id}/assertions", body),
-            (f"/trials/{trial['id']}/improve", None),
+            (f"/messages/{message.id}/evaluations", body),
+            (f"/evaluations/{trial['id']}/improve", None),
         ):
             assert (await room.api.call("POST", path, again)).status_code == 402
         assert len(room.models.requests) == asked
 
 
 async def test_judge_and_improve_count_against_model_request_limit(tmp_path: Path) -> None:
-    settings = Settings(rates=RateSettings(starts_a_minute=2))
+    settings = Settings(rates=RateSettings(model_requests_per_minute=2))
     async with (
         database_with_accounts("sqlite", tmp_path) as database,
         create_evaluation_app(database, settings) as room,
     ):
         trial = await room.create_evaluation(True, True)
         assert event_types(await room.improve_evaluation(trial["id"])) == ["improving", "done"]
-        assert (await room.api.call("POST", f"/trials/{trial['id']}/improve")).status_code == 429
+        assert (await room.api.call("POST", f"/evaluations/{trial['id']}/improve")).status_code == 429
 
 
 async def test_judge_and_improve_return_503_while_draining(evaluation_app: EvaluationApp) -> None:
     trial = await evaluation_app.create_evaluation(True, False)
     evaluation_app.services.discussion_service.drain()
     for path, body in (
-        (f"/messages/{trial['message']}/assertions", {"assertions": "x"}),
-        (f"/trials/{trial['id']}/improve", None),
+        (f"/messages/{trial['message']}/evaluations", {"assertions": "x"}),
+        (f"/evaluations/{trial['id']}/improve", None),
     ):
         assert (await evaluation_app.api.call("POST", path, body)).status_code == 503

@@ -62,7 +62,7 @@ async def test_export_discussion_stores_readable_insights(project_setup: Project
     assert await project_setup.api.call_ok("GET", f"{path}/insights") == {"insights": [], "next": None}
     exported = await project_setup.api.call_ok("POST", f"{path}/export")
     assert (exported["summary"], exported["usefulness"]) == ("Tables wobble.", 0.7)
-    assert (exported["model"], exported["cost"]) == ("scripted/reader", 0.0)
+    assert (exported["model"], exported["cost_usd"]) == ("scripted/reader", 0.0)
     assert [one["title"] for one in exported["insights"]] == ["Tables wobble", "Chairs creak"]
     assert await project_setup.api.call_ok("GET", f"{path}/insights") == {
         "insights": exported["insights"],
@@ -175,7 +175,7 @@ async def test_export_and_consolidate_end_when_token_is_deleted(project_setup: P
 async def test_insight_search_with_embedding_model_counts_as_model_request(
     tmp_path: Path, embedding: str | None, statuses: list[int]
 ) -> None:
-    settings = Settings(embedding=embedding, rates=RateSettings(starts_a_minute=2))
+    settings = Settings(embedding_model=embedding, rates=RateSettings(model_requests_per_minute=2))
     async with (
         database_with_accounts("sqlite", tmp_path) as database,
         create_tenant_api(database, settings) as api,

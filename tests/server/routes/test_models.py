@@ -56,7 +56,7 @@ async def test_every_provider_lists_models_or_error(account_app: AccountApp) -> 
         "ready": True,
         "note": None,
         "models": sorted(f"given/{name}" for name in BUILT_IN_SCRIPTS),
-        "usual": None,
+        "default_model": None,
         "token_rates": {},
         "error": None,
     }

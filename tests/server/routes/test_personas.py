@@ -35,7 +35,7 @@ async def test_persona_can_be_created_read_updated_and_deleted(api: TenantApi) -
 async def test_list_personas_pages_shipped_personas_before_own(api: TenantApi) -> None:
     mine = [(await api.call_ok("POST", "/personas", COOK))["id"] for _ in range(3)]
     first = await api.call_ok("GET", "/personas", limit=11)
-    assert all(one["shipped"] for one in first["personas"][:10])
+    assert all(one["builtin"] for one in first["personas"][:10])
     second = await api.call_ok("GET", "/personas", limit=11, cursor=first["next"])
     assert second["next"] is None
     listed = [one["id"] for one in (*first["personas"], *second["personas"])]
@@ -70,7 +70,7 @@ async def test_persona_of_other_tenant_is_not_found(api: TenantApi, method: str,
         ("description", {**COOK, "description": "x" * 4001}),
         ("traits", {**COOK, "traits": "warm"}),
         ("colour", {**COOK, "colour": "red"}),
-        ("shipped", {**COOK, "shipped": True}),
+        ("builtin", {**COOK, "builtin": True}),
         ("system_prompt", {"name": "Cook"}),
     ],
 )

@@ -45,23 +45,23 @@ async def test_preset_has_defaults_of_discussion(preset_harness: PresetHarness) 
         await preset_harness.create_preset(),
         await preset_harness.create_preset(participants=TWO_MODELS[:1]),
     )
-    assert (both.mode, one.mode, both.rounds, both.clerk) == ("parallel", "single", 2, None)
+    assert (both.mode, one.mode, both.rounds, both.task_model) == ("parallel", "single", 2, None)
     assert [who.name for who in both.participants] == ["Alpha", "Beta"]
     assert (both.debate, both.advisors, both.directed) == (None, None, None)
-    assert both.id.startswith("line_up_")
+    assert both.id.startswith("preset_")
 
 
 async def test_preset_keeps_options_of_all_modes(preset_harness: PresetHarness) -> None:
     full = await preset_harness.create_preset(
         mode="debate",
-        clerk="scripted/clerk",
+        task_model="scripted/task-model",
         debate={"lead": "Beta", "quorum": 2},
-        advisors={"early": 1},
-        directed={"trigger": "Alpha", "turns": 3},
+        advisors={"question_turns": 1},
+        directed={"first_speaker": "Alpha", "turns": 3},
     )
     assert full.debate == DebateOptions(lead="beta", quorum=2)
-    assert full.advisors == AdvisorOptions(early=1)
-    assert full.directed == DirectedOptions(trigger="alpha", turns=3)
+    assert full.advisors == AdvisorOptions(question_turns=1)
+    assert full.directed == DirectedOptions(first_speaker="alpha", turns=3)
 
 
 @pytest.mark.parametrize(
@@ -69,10 +69,10 @@ async def test_preset_keeps_options_of_all_modes(preset_harness: PresetHarness) 
     [
         ({"mode": "debate", "participants": TWO_MODELS[:1]}, "mode: debate takes at least two"),
         ({"participants": ["scripted/eco"]}, r"participants\[0\].model: "),
-        ({"clerk": "nobody/x"}, "clerk: "),
+        ({"task_model": "nobody/x"}, "task_model: "),
         ({"debate": {"lead": "Gamma"}}, "debate.lead: there is no participant 'Gamma'"),
         ({"debate": {"quorum": 3}}, "debate.quorum: only 2"),
-        ({"directed": {"trigger": "Gamma"}}, "directed.trigger: there is no participant 'Gamma'"),
+        ({"directed": {"first_speaker": "Gamma"}}, "directed.first_speaker: there is no participant 'Gamma'"),
     ],
 )
 async def test_preset_rejects_settings_no_discussion_accepts(
@@ -106,13 +106,13 @@ def test_preset_schemas_reject_invalid_fields(body: dict[str, Any]) -> None:
 
 async def test_preset_change_updates_only_sent_fields(preset_harness: PresetHarness) -> None:
     now = await preset_harness.create_preset(
-        mode="debate", clerk="scripted/clerk", debate={"lead": "Beta"}, directed={"turns": 3}
+        mode="debate", task_model="scripted/task-model", debate={"lead": "Beta"}, directed={"turns": 3}
     )
     assert await preset_harness.change_preset(now) == now
     renamed = await preset_harness.change_preset(now, name="Pair", rounds=4)
     assert renamed == msgspec.structs.replace(now, name="Pair", rounds=4)
-    bare = await preset_harness.change_preset(now, clerk=None, debate=None, directed=None)
-    assert (bare.clerk, bare.debate, bare.directed) == (None, None, None)
+    bare = await preset_harness.change_preset(now, task_model=None, debate=None, directed=None)
+    assert (bare.task_model, bare.debate, bare.directed) == (None, None, None)
 
 
 async def test_preset_change_rejects_removing_participant_used_in_options(
@@ -150,30 +150,32 @@ async def api(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[T
 
 
 async def test_preset_can_be_created_read_updated_and_deleted(api: TenantApi) -> None:
-    made = await api.call("POST", "/line-ups", PRESET_BODY | {"mode": "debate", "debate": {"lead": "Rosa"}})
+    made = await api.call("POST", "/presets", PRESET_BODY | {"mode": "debate", "debate": {"lead": "Rosa"}})
     assert made.status_code == 201
     two = made.json()
-    assert {name: two[name] for name in ("name", "mode", "rounds", "clerk", "debate", "advisors", "directed")} == {
+    assert {name: two[name] for name in ("name", "mode", "rounds", "task_model", "debate", "advisors", "directed")} == {
         "name": "Two",
         "mode": "debate",
         "rounds": 2,
-        "clerk": None,
+        "task_model": None,
         "debate": {"lead": "rosa"},
         "advisors": None,
         "directed": None,
     }
-    assert await api.call_ok("GET", f"/line-ups/{two['id']}") == two
-    assert await api.call_ok("GET", "/line-ups") == {"line_ups": [two], "next": None}
-    changed = await api.call_ok("PATCH", f"/line-ups/{two['id']}", {"name": "Pair", "rounds": 3})
-    assert changed == await api.call_ok("GET", f"/line-ups/{two['id']}") == {**two, "name": "Pair", "rounds": 3}
-    assert (await api.call("DELETE", f"/line-ups/{two['id']}")).status_code == 204
-    assert (await api.call("GET", f"/line-ups/{two['id']}")).status_code == 404
+    assert await api.call_ok("GET", f"/presets/{two['id']}") == two
+    assert await api.call_ok("GET", "/presets") == {"presets": [two], "next": None}
+    changed = await api.call_ok("PATCH", f"/presets/{two['id']}", {"name": "Pair", "rounds": 3})
+    assert changed == await api.call_ok("GET", f"/presets/{two['id']}") == {**two, "name": "Pair", "rounds": 3}
+    assert (await api.call("DELETE", f"/presets/{two['id']}")).status_code == 204
+    assert (await api.call("GET", f"/presets/{two['id']}")).status_code == 404
 
 
 async def test_update_preset_accepts_preset_as_read(api: TenantApi) -> None:
-    two = await api.call_ok("POST", "/line-ups", PRESET_BODY | {"directed": {"trigger": "rosa", "topic": "Tables"}})
+    two = await api.call_ok(
+        "POST", "/presets", PRESET_BODY | {"directed": {"first_speaker": "rosa", "topic": "Tables"}}
+    )
     sent = {name: value for name, value in two.items() if name not in {"id", "created_at"}}
-    assert await api.call_ok("PATCH", f"/line-ups/{two['id']}", sent) == two
+    assert await api.call_ok("PATCH", f"/presets/{two['id']}", sent) == two
 
 
 @pytest.mark.parametrize(
@@ -186,13 +188,13 @@ async def test_update_preset_accepts_preset_as_read(api: TenantApi) -> None:
     ],
 )
 async def test_create_preset_rejects_invalid_body_by_field(api: TenantApi, body: Any, field: str) -> None:
-    reply = await api.call("POST", "/line-ups", body)
+    reply = await api.call("POST", "/presets", body)
     assert (reply.status_code, reply.json()["errors"][0]["field"]) == (400, field)
-    assert (await api.call_ok("GET", "/line-ups"))["line_ups"] == []
+    assert (await api.call_ok("GET", "/presets"))["presets"] == []
 
 
 async def test_preset_of_other_tenant_is_not_found(api: TenantApi) -> None:
-    two = (await api.call_ok("POST", "/line-ups", PRESET_BODY))["id"]
+    two = (await api.call_ok("POST", "/presets", PRESET_BODY))["id"]
     for method, body in (("GET", None), ("PATCH", {"name": "Mine"}), ("DELETE", None)):
-        assert (await api.call(method, f"/line-ups/{two}", body, BERT)).status_code == 404
-    assert (await api.call_ok("GET", f"/line-ups/{two}"))["name"] == "Two"
+        assert (await api.call(method, f"/presets/{two}", body, BERT)).status_code == 404
+    assert (await api.call_ok("GET", f"/presets/{two}"))["name"] == "Two"

@@ -172,7 +172,7 @@ async def test_get_run_returns_status_and_report(local_app: LocalApp) -> None:
     path = f"/api/runs/{opened['run']['id']}"
     found = await local_app.call_ok("GET", path)
     assert opened["run"].items() <= found.items()
-    assert (found["lanes"], found["summary"], found["cost"]) == ([], None, 0)
+    assert (found["lanes"], found["summary"], found["cost_usd"]) == ([], None, 0)
     await local_app.record_answer(opened["run"]["id"], "A meeting.")
     over = msgspec.convert(await local_app.call_ok("GET", path), Run)
     assert over.status == "completed"

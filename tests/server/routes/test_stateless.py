@@ -40,7 +40,7 @@ from tests.support.stateless_requests import (
 
 CHAT_PATH = "/api/stateless/chat"
 REQUEST_KEY = "sk-canary-request-4e1b7a"
-VOLATILE_TABLES = {"rate", "session"}  # what calls of any kind change
+VOLATILE_TABLES = {"rate_limit", "session"}  # what calls of any kind change
 ANSWER = '[{"type":"text","content":"Look."},{"type":"action","name":"wb_open"}]'
 
 

@@ -17,7 +17,7 @@ URL = "https://tools.example/mcp"
 CANARY = "Bearer sk-canary-0123456789"
 SETTINGS = Settings(
     tools={"notes": ServerConfig(command=TOOL_SERVER_COMMAND, trusted=("write_down",))},
-    rates=RateSettings(messages_a_minute=1_000_000, messages_burst=1000),
+    rates=RateSettings(messages_per_minute=1_000_000, messages_burst=1000),
 )
 
 
@@ -118,9 +118,9 @@ async def test_list_tools_contains_all_servers_and_connection_errors(
         "moot/read_discussion",
         "moot/read_whiteboard",
     ]
-    tools = {tool["name"]: (tool["effects"], tool["trusted"]) for tool in notes["tools"]}
+    tools = {tool["name"]: (tool["has_effects"], tool["trusted"]) for tool in notes["tools"]}
     assert (tools["notes/write_down"], tools["notes/look_up"]) == ((True, True), (False, False))
-    assert (mine["whose"], mine["tools"]) == ("own", [])
+    assert (mine["owner"], mine["tools"]) == ("own", [])
     assert "127.0.0.1 is in a private network" in mine["error"]
 
 
@@ -143,8 +143,8 @@ async def test_approval_is_resolved_once_by_its_tenant(api: TenantApi) -> None:
     run = await create_run(database, await create_discussion(database), worker_id=api.worker.id)
     await api.services.approvals.request_approval(make_requested_call(run))
     path = f"/runs/{run.id}/approvals/call_1"
-    assert (await api.call("POST", path, {"answer": "perhaps"})).status_code == 400
-    assert (await api.call("POST", path, {"answer": "allow"}, tenant=BERT)).status_code == 404
-    assert (await api.call("POST", path, {"answer": "allow"})).status_code == 204
-    assert (await api.call("POST", path, {"answer": "refuse"})).status_code == 409
+    assert (await api.call("POST", path, {"decision": "perhaps"})).status_code == 400
+    assert (await api.call("POST", path, {"decision": "allow"}, tenant=BERT)).status_code == 404
+    assert (await api.call("POST", path, {"decision": "allow"})).status_code == 204
+    assert (await api.call("POST", path, {"decision": "refuse"})).status_code == 409
     assert (await api.services.runs.pending_commands(run.id)).approval_decisions == {"call_1": "allow"}

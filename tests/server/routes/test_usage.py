@@ -11,7 +11,7 @@ from tests.server.account_app import AccountApp
 
 async def add_charge(database: Database, account: str, cost: float | None, discussion: str | None = None) -> None:
     payer = Payer(tenant=account, account=account, discussion=discussion)
-    paid = Charge(purpose="answer", model="a/b", usage=Usage(10, 5, 2, 1), cost=cost)
+    paid = Charge(purpose="answer", model="a/b", usage=Usage(10, 5, 2, 1), cost_usd=cost)
     await charged(database, payer, paid)
 
 
@@ -21,7 +21,7 @@ async def test_usage_contains_only_own_charges(account_app: AccountApp) -> None:
     await add_charge(account_app.database, "ada", None)
     usage = (await account_app.client.get("/api/usage", headers=ada)).json()
     tokens = {"input": 20, "output": 10, "reasoning": 4, "cached": 2, "cache_written": 0}
-    total = {"calls": 2, **tokens, "estimated": False, "cost": 0.25, "unpriced": 1}
+    total = {"calls": 2, **tokens, "estimated": False, "cost_usd": 0.25, "unpriced_calls": 1}
     assert usage["total"] == total
     assert usage["rows"] == [{**total, "key": usage["until"], "title": None}]
     assert usage["by"] == "day"

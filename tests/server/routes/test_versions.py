@@ -32,29 +32,29 @@ async def turn(database: Database) -> AsyncIterator[Turn]:
         id = opened["discussion"]["id"]
         answer = (await table.call_ok("GET", f"/api/discussions/{id}"))["messages"][-1]
         async with database.write() as connection:
-            of_then = update(message).where(message.c.id == answer["id"]).values(upto=answer["number"] - 1)
+            of_then = update(message).where(message.c.id == answer["id"]).values(visible_until=answer["seq"] - 1)
             await connection.execute(of_then)
         yield Turn(table, id, answer["id"])
 
 
 async def test_regenerate_turn_starts_run_and_conflicts_while_active(turn: Turn) -> None:
-    status, accepted = await turn.call("POST", "/again", {"model": "scripted/steady"})
-    assert (status, accepted["message"], accepted["run"]["again"]) == (202, None, turn.id)
+    status, accepted = await turn.call("POST", "/regenerate", {"model": "scripted/steady"})
+    assert (status, accepted["message"], accepted["run"]["regenerates"]) == (202, None, turn.id)
     assert turn.local_app.started_runs[-1] == accepted["run"]["id"]
     plan = await turn.local_app.services.runs.get_plan(accepted["run"]["id"])
     assert plan.find_participant("alpha").model == "scripted/steady"
-    assert (await turn.call("POST", "/again"))[0] == 409
+    assert (await turn.call("POST", "/regenerate"))[0] == 409
 
 
 async def test_regenerate_with_same_idempotency_key_runs_once(turn: Turn) -> None:
     key = {"Idempotency-Key": "one"}
-    runs = {(await turn.call("POST", "/again", {}, **key))[1]["run"]["id"] for _ in range(2)}
+    runs = {(await turn.call("POST", "/regenerate", {}, **key))[1]["run"]["id"] for _ in range(2)}
     assert len(runs) == 1
 
 
 async def test_regenerate_and_edit_reject_invalid_body_by_field(turn: Turn) -> None:
     for method, path, body, field in (
-        ("POST", "/again", {"model": "nobody/nothing"}, "model"),
+        ("POST", "/regenerate", {"model": "nobody/nothing"}, "model"),
         ("PATCH", "", {"content": " "}, "content"),
         ("PATCH", "", {"content": "\0"}, "content"),
         ("PATCH", "", {"content": "x" * 100_001}, "content"),
@@ -69,7 +69,7 @@ async def test_versions_can_be_edited_listed_and_selected(turn: Turn) -> None:
     status, listed = await turn.call("GET", "/versions")
     assert [one["content"] for one in listed["versions"]] == ["A meeting.", "A council."]
     assert listed["current"] == edited["version_id"]
-    status, chosen = await turn.call("POST", "/choose", {"version": turn.id})
+    status, chosen = await turn.call("POST", "/select", {"version": turn.id})
     assert (status, chosen["content"], chosen["version"]) == (200, "A meeting.", 1)
-    status, problem = await turn.call("POST", "/choose", {"version": "msg_none"})
+    status, problem = await turn.call("POST", "/select", {"version": "msg_none"})
     assert (status, "no version" in problem["detail"]) == (404, True)

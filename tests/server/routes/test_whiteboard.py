@@ -19,7 +19,7 @@ async def test_discussion_without_drawings_has_empty_whiteboard(local_app: Local
     opened = await local_app.create_discussion()
     id, run = opened["discussion"]["id"], opened["run"]["id"]
     for query in ("", f"?run={run}", f"?run={run}&seq=3"):
-        assert await local_app.call_ok("GET", f"/api/discussions/{id}/board{query}") == {
+        assert await local_app.call_ok("GET", f"/api/discussions/{id}/whiteboard{query}") == {
             "open": False,
             "elements": [],
         }
@@ -34,7 +34,7 @@ async def test_whiteboard_image_is_served_with_safe_headers(
 ) -> None:
     monkeypatch.setattr(image_renderer, "RENDER_TIMEOUT_SECONDS", 120.0)  # it includes the start of a process
     id = (await local_app.create_discussion())["discussion"]["id"]
-    reply = await local_app.call("GET", f"/api/discussions/{id}/board.{form}")
+    reply = await local_app.call("GET", f"/api/discussions/{id}/whiteboard.{form}")
     assert reply.status_code == 200
     assert reply.headers["Content-Type"].startswith(kind)
     assert reply.content.startswith(begins)
@@ -45,11 +45,11 @@ async def test_whiteboard_image_is_served_with_safe_headers(
 async def test_whiteboard_svg_is_dark_only_when_requested(local_app: LocalApp) -> None:
     id = (await local_app.create_discussion())["discussion"]["id"]
     for query, paper in (("", "#ffffff"), ("?dark=false", "#ffffff"), ("?dark=true", "#1c1e21")):
-        reply = await local_app.call("GET", f"/api/discussions/{id}/board.svg{query}")
+        reply = await local_app.call("GET", f"/api/discussions/{id}/whiteboard.svg{query}")
         assert f'fill="{paper}"' in reply.text
 
 
-@pytest.mark.parametrize("form", ["board", "board.svg", "board.png"])
+@pytest.mark.parametrize("form", ["whiteboard", "whiteboard.svg", "whiteboard.png"])
 async def test_unknown_whiteboard_returns_404_and_negative_seq_400(local_app: LocalApp, form: str) -> None:
     one, other = await local_app.create_discussion(), await local_app.create_discussion()
     id = one["discussion"]["id"]

@@ -50,8 +50,8 @@ async def test_apply_improvement_changes_own_persona_and_undo_restores_it(harnes
     own = await harness.services.personas.create_persona(ANNA, PersonaDraft(name="Ada", description="You count."))
     trial = await create_improved_evaluation(harness, "You count, and name sources.", persona=own.id)
     accepted = await harness.services.improvement_applier.apply_improvement(CALLER, trial.id)
-    assert accepted.acceptance is not None
-    assert (accepted.acceptance.before, accepted.acceptance.made) == ("You count.", False)
+    assert accepted.applied_improvement is not None
+    assert (accepted.applied_improvement.before, accepted.applied_improvement.is_new_persona) == ("You count.", False)
     now = await harness.services.personas.get_persona(ANNA, own.id)
     assert now.description == "You count, and name sources."
     assert await participant_persona(harness, trial) == own.id
@@ -65,14 +65,14 @@ async def test_apply_improvement_copies_shipped_persona(harness: EvaluationApp) 
     accepted = await harness.services.improvement_applier.apply_improvement(CALLER, trial.id)
     assert await harness.services.personas.get_persona(ANNA, SCEPTIC) == before
     made = await harness.services.personas.get_persona(ANNA, await participant_persona(harness, trial) or "")
-    assert (made.name, made.system_prompt, made.shipped) == ("Sceptic, improved", "You name sources.", False)
+    assert (made.name, made.system_prompt, made.builtin) == ("Sceptic, improved", "You name sources.", False)
     assert (made.description, made.traits) == (before.description, before.traits)
-    assert accepted.acceptance is not None
-    assert (accepted.acceptance.persona, accepted.acceptance.replaced) == (made.id, SCEPTIC)
+    assert accepted.applied_improvement is not None
+    assert (accepted.applied_improvement.persona, accepted.applied_improvement.previous_persona) == (made.id, SCEPTIC)
     await harness.services.improvement_applier.undo_improvement(CALLER, trial.id)
     assert await participant_persona(harness, trial) == SCEPTIC
     again = await harness.services.improvement_applier.apply_improvement(CALLER, trial.id)
-    assert again.acceptance is not None
+    assert again.applied_improvement is not None
 
 
 async def test_apply_improvement_replaces_shared_persona_for_one_participant(harness: EvaluationApp) -> None:
@@ -126,4 +126,4 @@ async def test_apply_improvement_is_rejected_without_better_round(harness: Evalu
 async def test_improve_is_rejected_after_improvement_was_applied(harness: EvaluationApp) -> None:
     trial = await create_improved_evaluation(harness)
     await harness.services.improvement_applier.apply_improvement(CALLER, trial.id)
-    assert (await harness.api.call("POST", f"/trials/{trial.id}/improve")).status_code == 409
+    assert (await harness.api.call("POST", f"/evaluations/{trial.id}/improve")).status_code == 409

@@ -57,12 +57,12 @@ async def test_rewrite_builds_only_on_better_rounds(harness: EvaluationApp) -> N
     harness.models.queue_answers("alpha", "BECAUSE.", "Because, says Vitruvius.")
     events = await collect_improvement_events(harness, trial["id"])
     rounds = [event.round for event in events if isinstance(event, RoundEnded)]
-    assert [one.better for one in rounds] == [False, True]
+    assert [one.is_better for one in rounds] == [False, True]
     second = harness.models.find_prompts("A language model answers in a part")[1]
     assert "You shout." not in second
     assert "did not help:\n- It shouts." in second
     assert isinstance(events[-1], ImprovementEnded)
-    assert events[-1].trial == await Evaluations(harness.services.database).get_evaluation(ANNA, trial["id"])
+    assert events[-1].evaluation == await Evaluations(harness.services.database).get_evaluation(ANNA, trial["id"])
 
 
 async def test_answer_request_differs_only_in_persona(harness: EvaluationApp) -> None:
@@ -106,7 +106,7 @@ async def test_second_improve_call_is_rejected_while_first_runs(harness: Evaluat
 async def test_cancelled_improvement_stops_and_charges_generated_text(harness: EvaluationApp) -> None:
     trial = await harness.create_evaluation(True, False)
     harness.models.queue_answers("judge", rewrite_reply("You name sources."))
-    harness.models.scripts.by_name["alpha"] = Script(answer="On and on. ", fault="endless", pace=0.01)
+    harness.models.scripts.by_name["alpha"] = Script(answer="On and on. ", fault="endless", chunk_interval_seconds=0.01)
     events = harness.services.improvements.improve_persona(CALLER, trial["id"])
     assert [type(await anext(events)) for _ in range(2)] == [ImprovementStarted, PersonaRewritten]
     reading = asyncio.ensure_future(anext(events))
@@ -122,7 +122,7 @@ async def test_cancelled_improvement_stops_and_charges_generated_text(harness: E
     harness.models.queue_answers("alpha", "Because, says Vitruvius.")
     last = (await collect_improvement_events(harness, trial["id"]))[-1]
     assert isinstance(last, ImprovementEnded)
-    assert (last.outcome, len(last.trial.rounds)) == ("all_pass", 1)
+    assert (last.outcome, len(last.evaluation.rounds)) == ("all_pass", 1)
 
 
 @pytest.mark.parametrize("lives", [True, False])
@@ -157,5 +157,5 @@ async def test_failed_answer_ends_improvement_with_error_message(harness: Evalua
     harness.models.scripts.by_name["alpha"] = Script(fault="unauthorized")
     last = (await collect_improvement_events(harness, trial["id"]))[-1]
     assert isinstance(last, ImprovementEnded)
-    assert (last.outcome, last.trial.rounds) == ("failed", ())
+    assert (last.outcome, last.evaluation.rounds) == ("failed", ())
     assert "Check the key" in last.message

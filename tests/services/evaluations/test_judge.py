@@ -26,20 +26,20 @@ async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
 
 
 @pytest.mark.parametrize(
-    ("judge", "clerk", "asked"),
+    ("judge", "task_model", "asked"),
     [
-        ("scripted/judge", "scripted/clerk", "judge"),
-        (None, "scripted/clerk", "clerk"),
+        ("scripted/judge", "scripted/task-model", "judge"),
+        (None, "scripted/task-model", "task-model"),
         (None, None, "alpha"),
     ],
 )
 async def test_judge_model_is_named_model_or_task_model_or_own_model(
-    harness: EvaluationApp, judge: str | None, clerk: str | None, asked: str
+    harness: EvaluationApp, judge: str | None, task_model: str | None, asked: str
 ) -> None:
     harness.models.queue_answers(asked, judge_reply(True, True))
-    message = await harness.record_answer(clerk=clerk, title="A table")
+    message = await harness.record_answer(task_model=task_model, title="A table")
     judged = await harness.services.evaluation_judge.evaluate_answer(CALLER, message.id, TWO_ASSERTIONS, judge)
-    assert judged.trial.judge == f"scripted/{asked}"
+    assert judged.evaluation.judge == f"scripted/{asked}"
     (request,) = harness.models.requests
     assert (request.model, request.temperature) == (asked, 0.0)
 
@@ -50,7 +50,7 @@ async def test_judge_is_asked_again_until_verdicts_are_complete(harness: Evaluat
     judged = await harness.services.evaluation_judge.evaluate_answer(
         CALLER, message.id, TWO_ASSERTIONS, "scripted/judge"
     )
-    assert [one.passed for one in judged.trial.verdicts] == [True, False]
+    assert [one.passed for one in judged.evaluation.verdicts] == [True, False]
     assert "exactly one verdict on each of the 2" in last_user_text(harness.models.requests[1])
     assert (await harness.usage_by_purpose())["assertion"]["calls"] == 1, "both asks are one charge"
 

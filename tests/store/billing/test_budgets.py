@@ -51,11 +51,11 @@ class BudgetHarness:
 
     async def add_charge(self, cost: float | None, run: str | None = None) -> None:
         payer = Payer(tenant=ANNA, account=ANNA, run=run)
-        paid = Charge(purpose="answer", model="a/b", usage=Usage(), cost=cost)
+        paid = Charge(purpose="answer", model="a/b", usage=Usage(), cost_usd=cost)
         await add_charge_at_time(self.database, payer, paid, self.clock.now)
 
     async def remaining_usd(self) -> float:
-        left = (await self.budgets.current_budget(ANNA)).left
+        left = (await self.budgets.current_budget(ANNA)).remaining_usd
         assert left is not None
         return round(left, 6)
 
@@ -92,7 +92,7 @@ async def test_estimate_is_reserved_while_run_is_live_and_cost_counts_after(
     assert await harness.remaining_usd() == 0.2, "it costs more than was thought"
     await harness.complete_run(first)
     standing = await harness.budgets.current_budget(ANNA)
-    assert (round(standing.spent, 6), standing.reserved) == (0.8, 0.0)
+    assert (round(standing.spent_usd, 6), standing.reserved_usd) == (0.8, 0.0)
 
 
 async def test_run_cheaper_than_estimate_releases_the_rest(harness: BudgetHarness) -> None:
@@ -110,7 +110,7 @@ async def test_retry_reserves_its_estimate_in_addition_to_spent_cost(harness: Bu
     await harness.add_charge(0.4, id)
     await harness.complete_run(id)
     async with harness.database.write() as connection:
-        again = update(run).where(run.c.id == id).values(status="waiting", reserved=None)
+        again = update(run).where(run.c.id == id).values(status="waiting", reserved_usd=None)
         await connection.execute(again)
         await harness.budgets.reserve_cost(connection, ANNA, id, 0.5)
     assert await harness.remaining_usd() == 0.1
@@ -144,7 +144,7 @@ async def test_over_budget_message_names_cost_remainder_and_next_week(
         await harness.create_run_with_reservation(0.5)
     assert str(caught.value) == (
         "This would cost about $0.50, and of this week's budget of $1.00 only $0.25 is left. The next week begins on "
-        "Monday, 2026-11-16, at 00:00 UTC. Until then, POST /api/budget/re-up resets the budget once."
+        "Monday, 2026-11-16, at 00:00 UTC. Until then, POST /api/budget/reset resets the budget once."
     )
     await harness.budgets.reset_week(ANNA)
     with pytest.raises(OverBudget) as caught:
@@ -157,7 +157,7 @@ async def test_rejected_run_reserves_nothing(harness: BudgetHarness) -> None:
         await harness.create_run_with_reservation(1.5)
     assert await harness.remaining_usd() == 1.0
     async with harness.database.read() as connection:
-        assert (await connection.execute(select(run.c.reserved))).scalars().all() == [None]
+        assert (await connection.execute(select(run.c.reserved_usd))).scalars().all() == [None]
 
 
 async def test_free_run_is_allowed_when_budget_is_spent(harness: BudgetHarness) -> None:
@@ -197,11 +197,11 @@ async def test_reset_week_is_allowed_once_per_week(harness: BudgetHarness) -> No
     await harness.add_charge(1.0)
     harness.clock.now += 60
     anew = await harness.budgets.reset_week(ANNA)
-    assert (anew.left, anew.spent, anew.reup_at) == (1.0, 0.0, harness.clock.now)
+    assert (anew.remaining_usd, anew.spent_usd, anew.reset_at) == (1.0, 0.0, harness.clock.now)
     with pytest.raises(Conflict, match="already; the next week begins on Monday, 2026-11-16"):
         await harness.budgets.reset_week(ANNA)
     harness.clock.now += WEEK_SECONDS
-    assert (await harness.budgets.reset_week(ANNA)).reup_at == harness.clock.now
+    assert (await harness.budgets.reset_week(ANNA)).reset_at == harness.clock.now
 
 
 async def test_concurrent_reset_week_succeeds_once(harness: BudgetHarness) -> None:
@@ -226,7 +226,7 @@ async def test_without_budget_nothing_is_rejected_and_reset_week_conflicts(harne
     free = Budgets(harness.database, None, harness.clock)
     await harness.add_charge(3.0)
     standing = await free.current_budget(ANNA)
-    assert (standing.budget, standing.left, standing.spent) == (None, None, 3.0)
+    assert (standing.weekly_budget_usd, standing.remaining_usd, standing.spent_usd) == (None, None, 3.0)
     await free.reject_if_spent(ANNA)
     with pytest.raises(Conflict, match="no budget"):
         await free.reset_week(ANNA)

@@ -12,13 +12,13 @@ from tests.support.accounts import ANNA, create_accounts
 async def test_add_charges_stores_payer_and_purpose(database: Database) -> None:
     await create_accounts(database)
     payer = Payer(tenant=ANNA, account=ANNA)
-    paid = Charge(purpose="title", model="a/b", usage=Usage(3, 4), cost=0.5)
+    paid = Charge(purpose="title", model="a/b", usage=Usage(3, 4), cost_usd=0.5)
     async with database.write() as connection:
         await add_charges(database, connection, payer, [paid])
         await add_charges(database, connection, payer, [])
     async with database.read() as connection:
         rows = (await connection.execute(select(charge))).mappings().all()
-    assert [(row["account"], row["purpose"], row["usage"], row["cost"]) for row in rows] == [
+    assert [(row["account"], row["purpose"], row["usage"], row["cost_usd"]) for row in rows] == [
         (ANNA, "title", Usage(3, 4), 0.5)
     ]
 
@@ -39,7 +39,7 @@ async def test_charge_without_usage_and_cost_is_not_stored(
 ) -> None:
     await create_accounts(database)
     payer = Payer(tenant=ANNA, account=ANNA)
-    await record_charges(database, payer, Charge(purpose="answer", model="a/b", usage=usage, cost=cost))
+    await record_charges(database, payer, Charge(purpose="answer", model="a/b", usage=usage, cost_usd=cost))
     async with database.read() as connection:
         assert (await connection.execute(select(func.count()).select_from(charge))).scalar() == written
 
@@ -47,8 +47,8 @@ async def test_charge_without_usage_and_cost_is_not_stored(
 async def test_charge_with_same_id_is_stored_once(database: Database) -> None:
     await create_accounts(database)
     payer = Payer(tenant=ANNA, account=ANNA)
-    one, two = (Charge(purpose="export", model="a/b", usage=Usage(3, 4), cost=0.5) for _ in range(2))
+    one, two = (Charge(purpose="export", model="a/b", usage=Usage(3, 4), cost_usd=0.5) for _ in range(2))
     await record_charges(database, payer, one, two, one)
     await record_charges(database, payer, two)
     async with database.read() as connection:
-        assert (await connection.execute(select(func.sum(charge.c.cost)))).scalar() == 1.0
+        assert (await connection.execute(select(func.sum(charge.c.cost_usd)))).scalar() == 1.0

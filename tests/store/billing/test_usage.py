@@ -30,7 +30,9 @@ async def add_charge_at(
     model: str = "a/b",
 ) -> None:
     payer = Payer(tenant=account, account=account, discussion=discussion)
-    await add_charge_at_time(database, payer, Charge(purpose=purpose, model=model, usage=usage, cost=cost), charged_at)
+    await add_charge_at_time(
+        database, payer, Charge(purpose=purpose, model=model, usage=usage, cost_usd=cost), charged_at
+    )
 
 
 async def usage_rows(database: Database, group_by: GroupBy) -> Sequence[SpendingItem]:
@@ -51,8 +53,8 @@ async def test_account_usage_sums_tokens_and_cost(database: Database) -> None:
         cached=2,
         cache_written=1,
         estimated=True,
-        cost=0.25,
-        unpriced=1,
+        cost_usd=0.25,
+        unpriced_calls=1,
     )
     assert [(row.calls, row.estimated) for row in spent.rows] == [(1, False), (1, True)]
 
@@ -104,7 +106,7 @@ async def test_account_usage_shows_titles_of_own_existing_discussions(database: 
 async def test_account_usage_is_empty_without_charges(database: Database) -> None:
     await create_accounts(database)
     spent = await UsageReports(database).account_usage(ANNA, november_time(1), november_time(2), "model")
-    assert (spent.total.calls, spent.total.cost, spent.rows) == (0, 0.0, ())
+    assert (spent.total.calls, spent.total.cost_usd, spent.rows) == (0, 0.0, ())
 
 
 async def test_account_usage_limits_rows_but_not_total(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,10 +127,10 @@ async def test_run_spending_sums_only_that_run(database: Database) -> None:
         (theirs, 9.0, SAMPLE_USAGE),
     ):
         await add_charge_at_time(
-            database, payer, Charge(purpose="answer", model="a/b", usage=usage, cost=cost), november_time(2)
+            database, payer, Charge(purpose="answer", model="a/b", usage=usage, cost_usd=cost), november_time(2)
         )
     spent = await UsageReports(database).run_spending("run_1")
     assert spent.usage == Usage(4, 5, 1, 2, 1, estimated=True)
-    assert (spent.calls, spent.cost, spent.unpriced) == (2, 0.25, 1)
+    assert (spent.calls, spent.cost_usd, spent.unpriced_calls) == (2, 0.25, 1)
     nothing = await UsageReports(database).run_spending("run_3")
-    assert (nothing.usage, nothing.cost, nothing.unpriced) == (Usage(), 0.0, 0)
+    assert (nothing.usage, nothing.cost_usd, nothing.unpriced_calls) == (Usage(), 0.0, 0)

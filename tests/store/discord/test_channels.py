@@ -48,7 +48,7 @@ async def test_record_error_sets_and_clears_error(channels: Channels) -> None:
     await channels.save_binding(GENERAL_BINDING)
     for trouble in ("The channel is gone.", None):
         await channels.record_error("100", trouble)
-        assert (await channels.find_binding(ANNA, "100")) == replace(GENERAL_BINDING, trouble=trouble)
+        assert (await channels.find_binding(ANNA, "100")) == replace(GENERAL_BINDING, error=trouble)
 
 
 async def test_incoming_message_is_pending_until_answered_or_discarded(channels: Channels, database: Database) -> None:

@@ -11,7 +11,7 @@ from tests.store.discord.test_channels import GENERAL_BINDING
 from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
 from tests.support.runs import WORKER, create_run, register_workers
 
-SUMMARY = MemorySummary(words="Tea for six.", discussions=("dis_1",), upto=5.0, created_at=6.0)
+SUMMARY = MemorySummary(text="Tea for six.", discussions=("dis_1",), covers_until=5.0, created_at=6.0)
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ async def test_find_channel_returns_channel_bound_to_discussion(memories: Channe
 
 
 async def test_save_memory_summary_replaces_only_older_summary(memories: ChannelMemories) -> None:
-    newer = replace(SUMMARY, words="Tea for eight.", upto=7.0)
+    newer = replace(SUMMARY, text="Tea for eight.", covers_until=7.0)
     for one in (SUMMARY, newer, SUMMARY):
         await memories.save_memory_summary("100", "alpha", one)
     await memories.save_memory_summary("100", "beta", SUMMARY)

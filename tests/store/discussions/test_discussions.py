@@ -284,7 +284,7 @@ async def test_list_messages_returns_messages_in_order(database: Database, discu
     new = await create_discussion(database, ANNA, *map(str, range(7)))
     everything = await discussions.list_messages(new.id)
     assert [said.content for said in everything] == list(map(str, range(7)))
-    numbers = [said.number for said in everything]
+    numbers = [said.seq for said in everything]
     assert numbers == sorted(set(numbers))
     assert await discussions.list_messages(new.id, limit=3) == everything[-3:]
     assert await discussions.list_messages(new.id, limit=3, before=numbers[4]) == everything[1:4]
@@ -302,7 +302,8 @@ async def test_list_messages_hides_messages_of_later_runs(database: Database, di
         [EventLogEntry(older, 1, ["{}"], RunRecords([make_answer(older, "Old, and late.")]))]
     )
     shown = [
-        [m.content for m in await discussions.list_messages(new.id, max_position=one.place)] for one in (older, newer)
+        [m.content for m in await discussions.list_messages(new.id, max_position=one.position)]
+        for one in (older, newer)
     ]
     assert shown == [
         ["Before.", "So.", "Old?", "Old, and late."],
@@ -329,25 +330,25 @@ async def test_message_round_trips_through_database(database: Database, discussi
         provider="openai",
         model="openai/gpt-5",
         usage=Usage(1, 2, 3, 4, 5, estimated=True),
-        cost=0.1 + 0.2,
-        latency=1.5,
-        first_token=0.25,
+        cost_usd=0.1 + 0.2,
+        latency_seconds=1.5,
+        first_token_seconds=0.25,
         fault=make_fault("network", "It broke.", retry_after=1.5),
-        audience=("alpha", "beta"),
+        visible_to=("alpha", "beta"),
         hidden=True,
         view="blind",
-        upto=41,
-        instruction="Go on.",
+        visible_until=41,
+        instructions="Go on.",
         created_at=1.0625,
     )
     async with database.write() as connection:
         number = await add_message(connection, ANNA, said)
-    assert await discussions.get_message(new.id, "msg_1") == replace(said, number=number)
+    assert await discussions.get_message(new.id, "msg_1") == replace(said, seq=number)
     for discussion, id in (("dis_none", "msg_1"), (new.id, "msg_none")):
         with pytest.raises(NotFound):
             await discussions.get_message(discussion, id)
-    told = {"version", "versions", "version_id", "revised", "edited"}  # of a turn, by all its versions
-    assert set(asdict(said)) - told == {column.name for column in message.c} - {"tenant", "place"}
+    told = {"version", "versions", "version_id", "revised_seq", "edited"}  # of a turn, by all its versions
+    assert set(asdict(said)) - told == {column.name for column in message.c} - {"tenant", "position"}
 
 
 async def test_live_run_counts_groups_by_discussion_of_owner(database: Database, discussions: Discussions) -> None:
@@ -462,7 +463,7 @@ async def test_run_messages_returns_all_versions_of_one_run(database: Database, 
             await add_message(connection, ANNA, one)
     found = await discussions.run_messages(asked.run)
     assert [one.content for one in found] == ["Why?", "First.", "Second.", "Anew."]
-    assert [one.number for one in found] == sorted(one.number for one in found)
+    assert [one.seq for one in found] == sorted(one.seq for one in found)
     assert await discussions.run_messages("run_none") == ()
 
 

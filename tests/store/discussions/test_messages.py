@@ -47,7 +47,7 @@ async def test_failed_version_is_not_found(database: Database) -> None:
 async def test_load_later_versions_filters_by_turn_and_visible_until(database: Database) -> None:
     id, said = await create_messages(database)
     edits = MessageEdits(database)
-    numbers = [(await edits.edit_message(ANNA, id, one.id, f"{one.content}!")).revised for one in said]
+    numbers = [(await edits.edit_message(ANNA, id, one.id, f"{one.content}!")).revised_seq for one in said]
     async with database.read() as connection:
         assert len(await load_later_versions(connection, id)) == 4
         assert [one.content for one in await load_later_versions(connection, id, [said[1].id])] == ["Because.!"]

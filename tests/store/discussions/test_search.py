@@ -27,8 +27,8 @@ def test_make_excerpt_starts_at_word_matching_longest_search_word() -> None:
 
 
 def test_make_excerpt_ignores_accents_and_punctuation() -> None:
-    assert make_excerpt("Un CAFÉ, vite", "cafe").found == "CAFÉ"
-    assert make_excerpt("un cafe, vite", "café!").found == "cafe"
+    assert make_excerpt("Un CAFÉ, vite", "cafe").match == "CAFÉ"
+    assert make_excerpt("un cafe, vite", "café!").match == "cafe"
     assert make_excerpt("Written in C++ here", "c++") == Excerpt("Written in ", "C", "++ here")
 
 
@@ -54,11 +54,11 @@ def test_make_excerpt_shows_start_of_text_when_word_is_missing() -> None:
 @given(st.text(max_size=600), st.text(max_size=20))
 def test_make_excerpt_is_short_and_on_one_line_for_any_input(text: str, q: str) -> None:
     found = make_excerpt(text, q)
-    assert found.found in text
+    assert found.match in text
     assert len(found.before) <= CHARS_BEFORE + 2
-    assert len(found.found) <= MAX_WORD_CHARS
+    assert len(found.match) <= MAX_WORD_CHARS
     assert len(found.after) <= CHARS_AFTER + 2
-    whole = found.before + found.found + found.after
+    whole = found.before + found.match + found.after
     assert "\n" not in whole
 
 
@@ -66,7 +66,7 @@ SEARCHED_COLUMNS = {message.name: message.c.content, discussion.name: discussion
 
 
 async def search_texts(database: Database, q: str, target: Table = message) -> list[str]:
-    query = select(SEARCHED_COLUMNS[target.name]).where(search_condition(database, target, q)).order_by(target.c.number)
+    query = select(SEARCHED_COLUMNS[target.name]).where(search_condition(database, target, q)).order_by(target.c.seq)
     async with database.read() as connection:
         return list((await connection.execute(query)).scalars())
 
@@ -182,7 +182,7 @@ async def test_rank_matches_prefers_frequent_words(database: Database) -> None:
     long = "chairs and stools and benches and sofas and more besides"
     await create_discussion(database, "tenant_anna", f"A table, {long}.", "Table, table, table.", "nothing")
     found = rank_matches(database, message, "table")
-    query = select(message.c.content).join(found, found.c.number == message.c.number)
+    query = select(message.c.content).join(found, found.c.seq == message.c.seq)
     async with database.read() as connection:
         assert (await connection.execute(query.order_by(found.c.score.desc()))).scalars().all() == [
             "Table, table, table.",

@@ -26,20 +26,20 @@ async def discussion(database: Database) -> Discussion:
 
 async def snapshot_contents(database: Database, snapshot: DiscussionSnapshot) -> list[str]:
     return [
-        turn.current.content for turn in await DiscussionSnapshots(database).read_turns(snapshot, snapshot.turn_numbers)
+        turn.current.content for turn in await DiscussionSnapshots(database).read_turns(snapshot, snapshot.turn_seqs)
     ]
 
 
 async def edit_message_at(database: Database, discussion: Discussion, position: int, content: str) -> int:
     """Put other words in the place of what was said, and return the number of that."""
     turn = (await Discussions(database).list_messages(discussion.id))[position]
-    return (await MessageEdits(database).edit_message(ANNA, discussion.id, turn.id, content)).revised or 0
+    return (await MessageEdits(database).edit_message(ANNA, discussion.id, turn.id, content)).revised_seq or 0
 
 
 async def test_read_turns_returns_ranges_in_order(database: Database, discussion: Discussion) -> None:
     now = await DiscussionSnapshots(database).take_snapshot(discussion.id, ())
     assert await snapshot_contents(database, now) == list(MESSAGES)
-    middle = await DiscussionSnapshots(database).read_turns(now, now.turn_numbers[1:3])
+    middle = await DiscussionSnapshots(database).read_turns(now, now.turn_seqs[1:3])
     assert [turn.current.content for turn in middle] == ["Because.", "And then?"]
 
 
@@ -48,10 +48,10 @@ async def test_read_turns_returns_version_current_at_snapshot(database: Database
     number = await edit_message_at(database, discussion, 0, "How?")
     after = await DiscussionSnapshots(database).take_snapshot(discussion.id, ())
     await edit_message_at(database, discussion, 0, "Who?")
-    assert (after.turn_numbers, after.visible_until) == (before.turn_numbers, number)
+    assert (after.turn_seqs, after.visible_until) == (before.turn_seqs, number)
     assert (await snapshot_contents(database, before))[0] == "Why?"
     assert await snapshot_contents(database, after) == ["How?", *MESSAGES[1:]]
-    (turn,) = await DiscussionSnapshots(database).read_turns(after, after.turn_numbers[:1])
+    (turn,) = await DiscussionSnapshots(database).read_turns(after, after.turn_seqs[:1])
     assert [one.content for one in turn.other_versions] == ["Why?"]
 
 
@@ -59,7 +59,7 @@ async def test_snapshot_excludes_later_messages_and_deleted_ones(database: Datab
     now = await DiscussionSnapshots(database).take_snapshot(discussion.id, ())
     await create_run(database, discussion, question="And on?")
     async with database.write() as connection:
-        await connection.execute(delete(message).where(message.c.number == now.turn_numbers[1]))
+        await connection.execute(delete(message).where(message.c.seq == now.turn_seqs[1]))
     assert await snapshot_contents(database, now) == ["Why?", "And then?", "Nothing."]
 
 
@@ -91,5 +91,5 @@ async def test_simultaneous_turns_follow_participant_order(database: Database) -
     now = await DiscussionSnapshots(database).take_snapshot(run.discussion, ("alpha", "beta", "gamma"))
     told = ["alpha in initial", "beta in initial", "gamma in initial", "alpha in debate", "beta in debate"]
     assert await snapshot_contents(database, now) == ["Why?", *told]
-    some = await DiscussionSnapshots(database).read_turns(now, now.turn_numbers[2:4])
+    some = await DiscussionSnapshots(database).read_turns(now, now.turn_seqs[2:4])
     assert [turn.current.content for turn in some] == told[1:3]

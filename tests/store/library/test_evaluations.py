@@ -58,7 +58,7 @@ async def test_add_round_stores_it_and_marks_only_better_rounds(database: Databa
     await trials.acquire_evaluation(ANNA, new.id, WORKER)
     await trials.add_round(ANNA, new.id, WORKER, make_round(False, True))
     now = await trials.add_round(ANNA, new.id, WORKER, make_round(True, True))
-    assert [one.better for one in now.rounds] == [False, True]
+    assert [one.is_better for one in now.rounds] == [False, True]
     assert await trials.get_evaluation(ANNA, new.id) == now
 
 
@@ -103,9 +103,9 @@ APPLIED_WITH_NEW_PERSONA = AppliedImprovement(
     field="description",
     before="",
     after="You name sources.",
-    made=True,
+    is_new_persona=True,
     participant="alpha",
-    replaced=None,
+    previous_persona=None,
 )
 
 
@@ -133,14 +133,14 @@ async def test_concurrent_apply_improvement_creates_one_persona(database: Databa
     )
     assert accepted[0] == accepted[1] == accepted[2]
     assert await count_personas(database) == 1
-    assert (await discussion_and_persona(database, trial))[1] == accepted[0].acceptance.persona  # type: ignore[union-attr]
+    assert (await discussion_and_persona(database, trial))[1] == accepted[0].applied_improvement.persona  # type: ignore[union-attr]
 
 
 async def test_rejected_apply_improvement_stores_nothing(database: Database) -> None:
     trial = await add_evaluation_of_answer(database, False)
     with pytest.raises(Conflict, match="another persona"):
         await AppliedImprovements(database, WORKER).apply_improvement(
-            ANNA, trial.id, replace(APPLIED_WITH_NEW_PERSONA, replaced="persona_0"), NEW_PERSONA
+            ANNA, trial.id, replace(APPLIED_WITH_NEW_PERSONA, previous_persona="persona_0"), NEW_PERSONA
         )
     assert await count_personas(database) == 0
     with pytest.raises(NotFound):
@@ -161,7 +161,9 @@ async def test_apply_improvement_is_rejected_while_being_improved(database: Data
 async def test_undo_improvement_keeps_persona_used_elsewhere(database: Database) -> None:
     trial = await add_evaluation_of_answer(database, False)
     acceptances = AppliedImprovements(database, WORKER)
-    done = (await acceptances.apply_improvement(ANNA, trial.id, APPLIED_WITH_NEW_PERSONA, NEW_PERSONA)).acceptance
+    done = (
+        await acceptances.apply_improvement(ANNA, trial.id, APPLIED_WITH_NEW_PERSONA, NEW_PERSONA)
+    ).applied_improvement
     assert done is not None
     other = await create_discussion(database)
     await Discussions(database).update_discussion(ANNA, other.id, {"persona": done.persona})
@@ -173,7 +175,9 @@ async def test_undo_improvement_keeps_persona_used_elsewhere(database: Database)
 async def test_undo_improvement_is_rejected_when_new_persona_was_changed(database: Database) -> None:
     trial = await add_evaluation_of_answer(database, False)
     acceptances = AppliedImprovements(database, WORKER)
-    done = (await acceptances.apply_improvement(ANNA, trial.id, APPLIED_WITH_NEW_PERSONA, NEW_PERSONA)).acceptance
+    done = (
+        await acceptances.apply_improvement(ANNA, trial.id, APPLIED_WITH_NEW_PERSONA, NEW_PERSONA)
+    ).applied_improvement
     assert done is not None
     await Personas(database, ()).update_persona(ANNA, done.persona, PersonaChange(description="You shout."))
     with pytest.raises(Conflict, match="stays as it is"):
@@ -184,7 +188,7 @@ async def test_undo_improvement_is_rejected_when_new_persona_was_changed(databas
 async def test_apply_improvement_rejects_persona_of_other_tenant(database: Database) -> None:
     trial = await add_evaluation_of_answer(database, False)
     theirs = await Personas(database, ()).create_persona(BERT, PersonaDraft(name="Bo", description="You count."))
-    wanted = replace(APPLIED_WITH_NEW_PERSONA, made=False, persona=theirs.id, before="You count.")
+    wanted = replace(APPLIED_WITH_NEW_PERSONA, is_new_persona=False, persona=theirs.id, before="You count.")
     with pytest.raises(Conflict, match="changed or deleted"):
         await AppliedImprovements(database, WORKER).apply_improvement(ANNA, trial.id, wanted, None)
     assert await Personas(database, ()).get_persona(BERT, theirs.id) == theirs

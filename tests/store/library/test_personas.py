@@ -5,7 +5,7 @@ from sqlalchemy import select
 
 from moot.store.database import Database
 from moot.store.library.personas import Personas
-from moot.store.schema.library import persona_use
+from moot.store.schema.library import persona_usage
 from moot.types.errors import Forbidden, NotFound, UsageError
 from moot.types.personas import Persona, PersonaChange, PersonaDraft
 from tests.support.accounts import ANNA, BERT, create_accounts
@@ -22,7 +22,7 @@ SCEPTIC = Persona(
     uses=0,
     success_rate=None,
     level=1,
-    shipped=True,
+    builtin=True,
     created_at=0.0,
 )
 
@@ -43,7 +43,7 @@ async def test_created_persona_round_trips(personas: Personas) -> None:
         ("warm", "quick"),
         "#ffffff",
     )
-    assert (made.uses, made.success_rate, made.level, made.shipped) == (0, None, 1, False)
+    assert (made.uses, made.success_rate, made.level, made.builtin) == (0, None, 1, False)
     assert await personas.get_persona(ANNA, made.id) == made
 
 
@@ -126,7 +126,7 @@ async def test_delete_persona_removes_its_use_counts(personas: Personas, databas
     with pytest.raises(NotFound):
         await personas.get_persona(ANNA, made.id)
     async with database.read() as connection:
-        assert (await connection.execute(select(persona_use))).all() == []
+        assert (await connection.execute(select(persona_usage))).all() == []
     with pytest.raises(NotFound):
         await personas.delete_persona(ANNA, made.id)
 

@@ -21,7 +21,7 @@ async def presets(database: Database) -> Presets:
 
 async def add_sample_preset(presets: Presets, name: str = "Two", owner: str = ANNA) -> Preset:
     new = Preset(
-        id=new_id("line_up"),
+        id=new_id("preset"),
         name=name,
         mode="debate",
         participants=(
@@ -29,10 +29,10 @@ async def add_sample_preset(presets: Presets, name: str = "Two", owner: str = AN
             Participant("beta", "Beta", "scripted/steady", role="student"),
         ),
         rounds=3,
-        clerk="scripted/clerk",
+        task_model="scripted/task-model",
         debate=DebateOptions(lead="beta", quorum=2),
-        advisors=AdvisorOptions(early=0),
-        directed=DirectedOptions(turns=4, trigger="alpha"),
+        advisors=AdvisorOptions(question_turns=0),
+        directed=DirectedOptions(turns=4, first_speaker="alpha"),
         created_at=time.time(),
     )
     await presets.add_preset(owner, new)
@@ -42,7 +42,7 @@ async def add_sample_preset(presets: Presets, name: str = "Two", owner: str = AN
 async def test_preset_round_trips_through_update_and_delete(presets: Presets) -> None:
     two = await add_sample_preset(presets)
     assert await presets.get_preset(ANNA, two.id) == two
-    after = replace(two, name="One", participants=two.participants[:1], debate=None, clerk=None)
+    after = replace(two, name="One", participants=two.participants[:1], debate=None, task_model=None)
     await presets.update_preset(ANNA, two, after)
     assert await presets.get_preset(ANNA, two.id) == after
     await presets.delete_preset(ANNA, two.id)
@@ -55,7 +55,7 @@ async def test_presets_are_paged_newest_first(presets: Presets) -> None:
     await add_sample_preset(presets, owner=BERT)
     first = await presets.list_presets(ANNA, limit=2)
     second = await presets.list_presets(ANNA, limit=2, cursor=first.next)
-    assert [one.id for one in (*first.line_ups, *second.line_ups)] == made
+    assert [one.id for one in (*first.presets, *second.presets)] == made
     assert second.next is None
 
 
@@ -76,7 +76,7 @@ async def test_preset_belongs_to_its_tenant(presets: Presets) -> None:
     ):
         with pytest.raises(NotFound):
             await forbidden
-    assert (await presets.list_presets(BERT)).line_ups == ()
+    assert (await presets.list_presets(BERT)).presets == ()
     assert await presets.get_preset(ANNA, two.id) == two
 
 

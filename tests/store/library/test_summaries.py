@@ -13,7 +13,7 @@ from moot.types.chunks import Usage
 from moot.types.knowledge import DiscussionSummary
 from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
 
-CHARGE = Charge(purpose="recap", model="a/b", usage=Usage(1, 2), cost=0.5)
+CHARGE = Charge(purpose="reference_summary", model="a/b", usage=Usage(1, 2), cost_usd=0.5)
 PAYER = Payer(tenant=ANNA, account=ANNA, discussion="dis_1", run="run_1")
 
 
@@ -43,7 +43,7 @@ async def test_save_summary_records_its_charge(database: Database) -> None:
     await DiscussionSummaries(database).save_summary(PAYER, await make_summary(database), CHARGE)
     async with database.read() as connection:
         (row,) = await connection.execute(select(charges))
-    assert (row.purpose, row.run, row.cost) == ("recap", "run_1", 0.5)
+    assert (row.purpose, row.run, row.cost_usd) == ("reference_summary", "run_1", 0.5)
 
 
 async def test_other_tenant_cannot_access_summary(database: Database) -> None:
@@ -76,7 +76,7 @@ async def test_count_public_messages_ignores_hidden_private_failed_and_empty(dat
     about = await create_discussion(database, ANNA, "One", "two", "three", "four", "five", "six")
     unheard: list[dict[str, Any]] = [
         {"hidden": True},
-        {"audience": ("alpha",)},
+        {"visible_to": ("alpha",)},
         {"status": "failed"},
         {"content": ""},
     ]

@@ -102,7 +102,7 @@ async def test_invalid_statement_is_rolled_back(database: Database) -> None:
 
 
 PLAN = RunPlan(mode="single", participants=make_participants(("scripted/echo",)))
-LEASE = RunLease(run="", tenant="t", discussion="d", plan=PLAN, epoch=1, seq=0, place=1)
+LEASE = RunLease(run="", tenant="t", discussion="d", plan=PLAN, epoch=1, seq=0, position=1)
 BATCHES = st.lists(st.tuples(st.integers(0, 10**9), st.integers(1, 4)), max_size=400)
 
 

@@ -107,7 +107,7 @@ async def test_finished_turn_is_stored_with_its_events_or_not_at_all(database: D
     assert await count_events_and_messages(database) == (0, 0)
     written = await log.write_entries([make_entry(run, 1, ["a"], [said := make_answer(run)])])
     (kept,) = await Discussions(database).list_messages(run.discussion)
-    assert kept == replace(said, number=written.message_numbers[said.id])
+    assert kept == replace(said, seq=written.message_numbers[said.id])
 
 
 async def test_writer_without_lease_writes_nothing(database: Database) -> None:

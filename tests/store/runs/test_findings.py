@@ -2,16 +2,16 @@ import msgspec
 
 from moot.store.database import Database
 from moot.store.runs.findings import NOTICE_KEY_PREFIX, load_results_and_notices
-from moot.types.events import Agreed, AnalysisResult, BallotCast, Notice
+from moot.types.events import AgreementChecked, AnalysisResult, Notice, VoteCast
 from tests.support.debates import RunWriter, create_debate, prepare_leased_debate
 from tests.support.runs import create_run, lease_run
 
-AGREEMENT = Agreed(basis="x", agree=True, reason="Both say so.", seq=3, saved=0.5)
-VOTE = BallotCast(basis="y", participant="alpha", order=(("beta", "gamma"),), cost=None, seq=4)
+AGREEMENT = AgreementChecked(cache_key="x", agree=True, reason="Both say so.", seq=3, saved_usd=0.5)
+VOTE = VoteCast(cache_key="y", participant="alpha", ranking=(("beta", "gamma"),), cost_usd=None, seq=4)
 
 
 def encode_by_cache_key(*results: AnalysisResult) -> dict[str, str]:
-    return {one.basis: msgspec.json.encode(one).decode() for one in results}
+    return {one.cache_key: msgspec.json.encode(one).decode() for one in results}
 
 
 async def test_analysis_results_round_trip(database: Database) -> None:
@@ -51,11 +51,11 @@ async def test_results_and_notices_are_ordered_by_seq_and_filtered_by_type(
     database: Database,
 ) -> None:
     run, held = await prepare_leased_debate(database)
-    cap = Notice(kind="cap", message="The debate is left out.", seq=1)
+    max_cost = Notice(kind="max_cost", message="The debate is left out.", seq=1)
     waiting = Notice(kind="waiting", message="Busy.", participant="alpha", seq=12)
-    notices = {f"{NOTICE_KEY_PREFIX}{one.seq}": msgspec.json.encode(one).decode() for one in (waiting, cap)}
+    notices = {f"{NOTICE_KEY_PREFIX}{one.seq}": msgspec.json.encode(one).decode() for one in (waiting, max_cost)}
     await RunWriter(database, held).write_records(analysis_results={**notices, **encode_by_cache_key(AGREEMENT)})
-    assert await load_results_and_notices(database, [run.id]) == [cap, AGREEMENT, waiting]
-    assert await load_results_and_notices(database, [run.id], Agreed) == [AGREEMENT]
-    assert await load_results_and_notices(database, [run.id], Notice, BallotCast) == [cap, waiting]
-    assert await load_results_and_notices(database, [run.id], BallotCast) == []
+    assert await load_results_and_notices(database, [run.id]) == [max_cost, AGREEMENT, waiting]
+    assert await load_results_and_notices(database, [run.id], AgreementChecked) == [AGREEMENT]
+    assert await load_results_and_notices(database, [run.id], Notice, VoteCast) == [max_cost, waiting]
+    assert await load_results_and_notices(database, [run.id], VoteCast) == []

@@ -138,7 +138,7 @@ class TestRetryEffects:
         )
         await Retries(database, WORKER).retry_run(ANNA, run.id, "beta")
         left = await Discussions(database).run_instructions(run.id)
-        assert [(m.audience, m.stage) for m in left] == [(("alpha",), "debate")]
+        assert [(m.visible_to, m.stage) for m in left] == [(("alpha",), "debate")]
 
     async def test_retry_replaces_model_of_that_participant_only(self, database: Database) -> None:
         run, _ = await create_failed_debate(database)

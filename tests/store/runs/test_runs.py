@@ -83,7 +83,7 @@ async def test_worker_that_was_taken_over_cannot_acquire_lease(
         if fate == "gone":
             await connection.execute(delete(worker).where(mine))
         else:
-            await connection.execute(update(worker).where(mine).values(reaper=OTHER_WORKER))
+            await connection.execute(update(worker).where(mine).values(successor=OTHER_WORKER))
     with pytest.raises(ShuttingDown):
         await Runs(database).acquire_lease(run.id, WORKER)
     with pytest.raises(ShuttingDown):

@@ -5,8 +5,8 @@ export interface AcceptedRun {
   run: Run;
 }
 
-export interface ActionDropped {
-  type: "action_dropped";
+export interface ActionRejected {
+  type: "action_rejected";
   run: string;
   seq: number;
   at: number;
@@ -37,35 +37,35 @@ export interface ActiveDiscussion {
 export interface Activity {
   type: "activity";
   runs: readonly Run[];
-  asking: readonly string[];
+  awaiting_approval: readonly string[];
 }
 
 export interface AdvisorOptions {
-  early?: number;
-  budget?: number;
+  question_turns?: number;
+  max_prompt_tokens?: number;
   cross_talk?: boolean;
   synthesis?: boolean;
 }
 
-export interface Agreed {
-  type: "agreed";
+export interface AgreementChecked {
+  type: "agreement_checked";
   run: string;
   seq: number;
   at: number;
-  basis: string;
+  cache_key: string;
   model: string;
   usage: Usage;
-  cost: number | null;
+  cost_usd: number | null;
   agree: boolean;
   reason: string;
-  saved: number | null;
+  saved_usd: number | null;
 }
 
 export interface Answer {
   text: string;
   thoughts: string;
   details: string;
-  script: string;
+  lesson_items: string;
   tools: readonly ToolUse[];
 }
 
@@ -74,29 +74,17 @@ export interface AppliedImprovement {
   field: "description" | "system_prompt";
   before: string;
   after: string;
-  made: boolean;
+  is_new_persona: boolean;
   participant: string;
-  replaced: string | null;
+  previous_persona: string | null;
 }
 
-export interface ApprovalAnswer {
-  answer: "allow" | "always" | "refuse";
+export interface ApprovalDecisionBody {
+  decision: "allow" | "always" | "refuse";
 }
 
-export interface ApprovalGiven {
-  type: "approval";
-  run: string;
-  seq: number;
-  at: number;
-  participant: string;
-  stage: string;
-  round: number;
-  call_id: string;
-  answer: "allow" | "always" | "refuse" | "expired" | "stopped";
-}
-
-export interface ApprovalWanted {
-  type: "approval_wanted";
+export interface ApprovalRequested {
+  type: "approval_requested";
   run: string;
   seq: number;
   at: number;
@@ -105,26 +93,25 @@ export interface ApprovalWanted {
   round: number;
   call_id: string;
   name: string;
-  seconds: number;
-  again: boolean;
+  timeout_seconds: number;
+  repeated: boolean;
+}
+
+export interface ApprovalResolved {
+  type: "approval_resolved";
+  run: string;
+  seq: number;
+  at: number;
+  participant: string;
+  stage: string;
+  round: number;
+  call_id: string;
+  outcome: "allow" | "always" | "refuse" | "expired" | "stopped";
 }
 
 export interface AssertionsInput {
   assertions: string;
   judge?: string | null;
-}
-
-export interface BallotCast {
-  type: "ballot";
-  run: string;
-  seq: number;
-  at: number;
-  basis: string;
-  model: string;
-  usage: Usage;
-  cost: number | null;
-  participant: string;
-  order: readonly (readonly string[])[];
 }
 
 export interface Board {
@@ -133,20 +120,20 @@ export interface Board {
 }
 
 export interface Budget {
-  budget: number | null;
-  week_begins: number;
+  weekly_budget_usd: number | null;
+  week_starts: number;
   week_ends: number;
-  spent: number;
-  reserved: number;
-  left: number | null;
-  reup_at: number | null;
+  spent_usd: number;
+  reserved_usd: number;
+  remaining_usd: number | null;
+  reset_at: number | null;
 }
 
 export interface Charge {
-  purpose: "answer" | "assertion" | "consolidation" | "director" | "export" | "gate" | "improvement" | "ledger" | "memory" | "perspective" | "ranking" | "recap" | "summary" | "synthesis" | "title";
+  purpose: "agreement" | "answer" | "assertion" | "claims" | "consolidation" | "director" | "export" | "improvement" | "memory" | "persona_suggestions" | "ranking" | "reference_summary" | "summary" | "synthesis" | "title";
   model: string;
   usage: Usage;
-  cost: number | null;
+  cost_usd: number | null;
   participant: string | null;
   id: string;
 }
@@ -170,11 +157,23 @@ export interface ClaimQuote {
   message: string;
 }
 
+export interface ClaimsExtracted {
+  type: "claims";
+  run: string;
+  seq: number;
+  at: number;
+  cache_key: string;
+  model: string;
+  usage: Usage;
+  cost_usd: number | null;
+  claims: DebateClaims;
+}
+
 export interface ClarifyingQuestions {
   questions: readonly string[];
   model: string;
   usage: Usage;
-  cost: number | null;
+  cost_usd: number | null;
 }
 
 export interface ClearWhiteboard {
@@ -209,7 +208,7 @@ export interface Consolidation {
 export interface ConsolidationResult {
   consolidation: Consolidation;
   usage: Usage;
-  cost: number | null;
+  cost_usd: number | null;
 }
 
 export interface ContinueRequest {
@@ -218,39 +217,24 @@ export interface ContinueRequest {
 
 export interface DebateClaims {
   claims: readonly Claim[];
-  flips: readonly PositionChange[];
-  unproven: number;
+  position_changes: readonly PositionChange[];
+  dropped_quotes: number;
 }
 
 export interface DebateOptions {
   lead?: string | null;
   quorum?: number | null;
   deadline?: number | null;
-  gate?: boolean;
+  skip_if_agreed?: boolean;
   ranking?: boolean;
-  ledger?: boolean;
+  claims?: boolean;
 }
 
 export interface DebateSummary {
-  originalPrompt: string;
+  original_prompt: string;
   overview: string;
-  crossModel: TableSummary;
-  perModel: readonly ParticipantSummary[];
-}
-
-export interface Decided {
-  type: "decision";
-  run: string;
-  seq: number;
-  at: number;
-  basis: string;
-  model: string;
-  usage: Usage;
-  cost: number | null;
-  turn: number;
-  next: string;
-  reason: string;
-  by: "model" | "rules";
+  cross_model: TableSummary;
+  per_model: readonly ParticipantSummary[];
 }
 
 export interface DeleteElement {
@@ -260,7 +244,7 @@ export interface DeleteElement {
 
 export interface DirectedOptions {
   turns?: number;
-  trigger?: string | null;
+  first_speaker?: string | null;
   topic?: string;
 }
 
@@ -275,7 +259,7 @@ export interface Discussion {
   project: string | null;
   language: string | null;
   model: string | null;
-  clerk: string | null;
+  task_model: string | null;
   debate: DebateOptions | null;
   advisors: AdvisorOptions | null;
   directed: DirectedOptions | null;
@@ -299,14 +283,14 @@ export interface DiscussionChange {
   debate?: DebateOptions | null;
   advisors?: AdvisorOptions | null;
   directed?: DirectedOptions | null;
-  clerk?: string | null;
+  task_model?: string | null;
 }
 
 export interface DiscussionChanged {
   type: "discussion_changed";
   discussion: Discussion;
   runs: readonly Run[];
-  asking: readonly string[];
+  awaiting_approval: readonly string[];
 }
 
 export interface DiscussionDeleted {
@@ -319,7 +303,7 @@ export interface DiscussionDetail {
   messages: readonly Message[];
   before: number | null;
   runs: readonly Run[];
-  told: readonly (Notice | Recapped)[];
+  notices: readonly (Notice | ReferenceSummarized)[];
 }
 
 export interface DiscussionDraft {
@@ -335,9 +319,9 @@ export interface DiscussionDraft {
   debate?: DebateOptions | null;
   advisors?: AdvisorOptions | null;
   directed?: DirectedOptions | null;
-  clerk?: string | null;
+  task_model?: string | null;
   files?: readonly string[];
-  cap?: number | null;
+  max_cost_usd?: number | null;
 }
 
 export interface DiscussionPage {
@@ -440,13 +424,13 @@ export interface EditCode {
 export interface Element {
   id: string;
   drawing: DrawText | DrawShape | DrawChart | DrawLatex | DrawTable | DrawLine | DrawCode;
-  by: string | null;
+  participant: string | null;
   listing: CodeListing;
 }
 
 export interface Estimate {
   forecast: Forecast;
-  left: number | null;
+  remaining_usd: number | null;
 }
 
 export interface EstimateRequest {
@@ -462,9 +446,9 @@ export interface EstimateRequest {
   debate?: DebateOptions | null;
   advisors?: AdvisorOptions | null;
   directed?: DirectedOptions | null;
-  clerk?: string | null;
+  task_model?: string | null;
   files?: readonly string[];
-  cap?: number | null;
+  max_cost_usd?: number | null;
   discussion?: string | null;
   to?: readonly string[] | null;
 }
@@ -476,15 +460,15 @@ export interface Evaluation {
   assertions: readonly string[];
   verdicts: readonly Verdict[];
   rounds: readonly ImprovementRound[];
-  acceptance: AppliedImprovement | null;
+  applied_improvement: AppliedImprovement | null;
   created_at: number;
-  accepted_at: number | null;
+  applied_at: number | null;
 }
 
 export interface EvaluationResult {
-  trial: Evaluation;
+  evaluation: Evaluation;
   usage: Usage;
-  cost: number | null;
+  cost_usd: number | null;
 }
 
 export interface ExportResult {
@@ -494,7 +478,7 @@ export interface ExportResult {
   insights: readonly Insight[];
   model: string;
   usage: Usage;
-  cost: number | null;
+  cost_usd: number | null;
 }
 
 export interface Fault {
@@ -521,24 +505,24 @@ export interface Forecast {
   calls: number;
   input: number;
   output: number;
-  cost: number;
-  unknown: readonly string[];
+  cost_usd: number;
+  unpriced_models: readonly string[];
 }
 
 export interface ForecastLine {
-  purpose: "answer" | "assertion" | "consolidation" | "director" | "export" | "gate" | "improvement" | "ledger" | "memory" | "perspective" | "ranking" | "recap" | "summary" | "synthesis" | "title";
+  purpose: "agreement" | "answer" | "assertion" | "claims" | "consolidation" | "director" | "export" | "improvement" | "memory" | "persona_suggestions" | "ranking" | "reference_summary" | "summary" | "synthesis" | "title";
   participant: string | null;
   model: string;
   calls: number;
   input: number;
   output: number;
-  cost: number | null;
+  cost_usd: number | null;
 }
 
 export interface ImprovementEnded {
   type: "done";
   outcome: "all_pass" | "failed" | "no_more_rounds";
-  trial: Evaluation;
+  evaluation: Evaluation;
   message: string;
 }
 
@@ -547,14 +531,14 @@ export interface ImprovementRound {
   change: string;
   answer: string;
   verdicts: readonly Verdict[];
-  better: boolean;
-  cost: number | null;
+  is_better: boolean;
+  cost_usd: number | null;
   created_at: number;
 }
 
 export interface ImprovementStarted {
   type: "improving";
-  trial: Evaluation;
+  evaluation: Evaluation;
 }
 
 export interface Insight {
@@ -567,7 +551,7 @@ export interface Insight {
   category: string;
   suggestion: string | null;
   severity: "blocker" | "high" | "low" | "medium" | null;
-  paired: string | null;
+  answers_insight: string | null;
   messages: readonly string[];
   created_at: number;
 }
@@ -575,6 +559,17 @@ export interface Insight {
 export interface InsightPage {
   insights: readonly Insight[];
   next: string | null;
+}
+
+export interface InstructionsSent {
+  type: "instructions_sent";
+  run: string;
+  seq: number;
+  at: number;
+  participant: string;
+  stage: string;
+  round: number;
+  message: string;
 }
 
 export interface KnowledgeRequest {
@@ -602,21 +597,9 @@ export interface Laser {
   color: string;
 }
 
-export interface LedgerMade {
-  type: "ledger";
-  run: string;
-  seq: number;
-  at: number;
-  basis: string;
-  model: string;
-  usage: Usage;
-  cost: number | null;
-  ledger: DebateClaims;
-}
-
 export interface ListedServer {
   name: string;
-  whose: "moot" | "own" | "server";
+  owner: "moot" | "own" | "server";
   tools: readonly ListedTool[];
   error: string | null;
 }
@@ -624,7 +607,7 @@ export interface ListedServer {
 export interface ListedTool {
   name: string;
   description: string;
-  effects: boolean;
+  has_effects: boolean;
   trusted: boolean;
 }
 
@@ -645,7 +628,7 @@ export interface Message {
   discussion: string;
   role: "assistant" | "synthesis" | "system" | "user";
   content: string;
-  number: number;
+  seq: number;
   run: string | null;
   participant: string | null;
   name: string | null;
@@ -657,26 +640,26 @@ export interface Message {
   provider: string | null;
   model: string | null;
   usage: Usage | null;
-  cost: number | null;
-  latency: number | null;
-  first_token: number | null;
+  cost_usd: number | null;
+  latency_seconds: number | null;
+  first_token_seconds: number | null;
   fault: Fault | null;
-  finish: "content_filter" | "length" | "stop" | "tool_calls" | null;
-  audience: readonly string[] | null;
+  finish_reason: "content_filter" | "length" | "stop" | "tool_calls" | null;
+  visible_to: readonly string[] | null;
   thread: string | null;
   files: readonly string[] | null;
   hidden: boolean;
   view: string | null;
-  upto: number | null;
-  instruction: string | null;
-  script: string | null;
+  visible_until: number | null;
+  instructions: string | null;
+  lesson_items: string | null;
   tools: readonly ToolUse[] | null;
   version_of: string | null;
   copy_of: string | null;
   version: number;
   versions: number;
   version_id: string | null;
-  revised: number;
+  revised_seq: number;
   edited: boolean;
   created_at: number;
 }
@@ -685,7 +668,7 @@ export interface MessageDraft {
   message: string;
   to?: readonly string[] | null;
   files?: readonly string[];
-  cap?: number | null;
+  max_cost_usd?: number | null;
 }
 
 export interface MessageEdit {
@@ -723,7 +706,7 @@ export interface Notice {
   run: string;
   seq: number;
   at: number;
-  kind: "agreed" | "asked_again" | "cap" | "fallback" | "gave_up" | "lead_replaced" | "missing" | "next_key" | "recap" | "resumed" | "retried" | "retry" | "still_working" | "tools" | "waiting";
+  kind: "agreed" | "asked_again" | "fallback" | "gave_up" | "lead_replaced" | "max_cost" | "missing" | "next_key" | "reference_summary" | "resumed" | "retried" | "retry" | "still_working" | "tools" | "waiting";
   message: string;
   participant: string | null;
   charge: Charge | null;
@@ -767,10 +750,10 @@ export interface ParticipantInput {
 
 export interface ParticipantSummary {
   participant: string;
-  initialSummary: string;
-  refinedSummary: string;
-  changedPosition: boolean;
-  keyPoints: readonly string[];
+  initial_summary: string;
+  refined_summary: string;
+  changed_position: boolean;
+  key_points: readonly string[];
 }
 
 export interface Pattern {
@@ -796,7 +779,7 @@ export interface Persona {
   uses: number;
   success_rate: number | null;
   level: number;
-  shipped: boolean;
+  builtin: boolean;
   created_at: number;
 }
 
@@ -883,7 +866,7 @@ export interface Preset {
   mode: "advisors" | "consensus" | "debate" | "directed" | "parallel" | "single";
   participants: readonly Participant[];
   rounds: number;
-  clerk: string | null;
+  task_model: string | null;
   debate: DebateOptions | null;
   advisors: AdvisorOptions | null;
   directed: DirectedOptions | null;
@@ -895,7 +878,7 @@ export interface PresetChange {
   participants?: readonly (string | ParticipantInput)[];
   mode?: "advisors" | "consensus" | "debate" | "directed" | "parallel" | "single";
   rounds?: number;
-  clerk?: string | null;
+  task_model?: string | null;
   debate?: DebateOptions | null;
   advisors?: AdvisorOptions | null;
   directed?: DirectedOptions | null;
@@ -906,14 +889,14 @@ export interface PresetDraft {
   participants: readonly (string | ParticipantInput)[];
   mode?: "advisors" | "consensus" | "debate" | "directed" | "parallel" | "single" | null;
   rounds?: number;
-  clerk?: string | null;
+  task_model?: string | null;
   debate?: DebateOptions | null;
   advisors?: AdvisorOptions | null;
   directed?: DirectedOptions | null;
 }
 
 export interface PresetPage {
-  line_ups: readonly Preset[];
+  presets: readonly Preset[];
   next: string | null;
 }
 
@@ -957,7 +940,7 @@ export interface ProjectPatterns {
 
 export interface PromptPartView {
   role: "assistant" | "system" | "user";
-  origin: "call" | "file" | "filler" | "instruction" | "language" | "memory" | "message" | "mode" | "own" | "persona" | "project" | "recap" | "reference" | "result";
+  origin: "call" | "file" | "filler" | "instructions" | "language" | "memory" | "message" | "mode" | "own" | "persona" | "project" | "reference" | "reference_summary" | "result";
   name: string | null;
   message: string | null;
   text: string;
@@ -970,17 +953,6 @@ export interface PromptParts {
   tokens: number;
   parts: readonly PromptPartView[];
   tools: readonly string[];
-}
-
-export interface Prompted {
-  type: "prompted";
-  run: string;
-  seq: number;
-  at: number;
-  participant: string;
-  stage: string;
-  round: number;
-  message: string;
 }
 
 export interface Proposal {
@@ -996,7 +968,7 @@ export interface ProviderModels {
   ready: boolean;
   note: string | null;
   models: readonly string[];
-  usual: string | null;
+  default_model: string | null;
   token_rates: Readonly<Record<string, TokenRate>>;
   error: string | null;
 }
@@ -1017,8 +989,8 @@ export interface RankedAnswer {
 }
 
 export interface Ranking {
-  places: readonly RankedAnswer[];
-  ballots: Readonly<Record<string, readonly (readonly string[])[]>>;
+  answers: readonly RankedAnswer[];
+  votes: Readonly<Record<string, readonly (readonly string[])[]>>;
 }
 
 export interface RankingMade {
@@ -1026,26 +998,26 @@ export interface RankingMade {
   run: string;
   seq: number;
   at: number;
-  basis: string;
+  cache_key: string;
   model: string;
   usage: Usage;
-  cost: number | null;
+  cost_usd: number | null;
   ranking: Ranking;
 }
 
-export interface Recapped {
-  type: "recap";
+export interface ReferenceSummarized {
+  type: "reference_summarized";
   run: string;
   seq: number;
   at: number;
-  basis: string;
+  cache_key: string;
   model: string;
   usage: Usage;
-  cost: number | null;
+  cost_usd: number | null;
   message: string;
   title: string;
   discussion: string;
-  recap: string;
+  summary: string;
 }
 
 export interface RegenerateRequest {
@@ -1088,7 +1060,7 @@ export interface Run {
   created_at: number;
   ended_at: number | null;
   revision: number;
-  again: string | null;
+  regenerates: string | null;
 }
 
 export interface RunEnded {
@@ -1108,19 +1080,19 @@ export interface RunReport {
   created_at: number;
   ended_at: number | null;
   revision: number;
-  again: string | null;
+  regenerates: string | null;
   lanes: readonly LaneReport[];
   summary: DebateSummary | null;
   ranking: Ranking | null;
   claims: readonly Claim[];
-  flips: readonly PositionChange[];
-  unproven: number;
-  agreed: Agreed | null;
-  decisions: readonly Decided[];
+  position_changes: readonly PositionChange[];
+  dropped_quotes: number;
+  agreement: AgreementChecked | null;
+  decisions: readonly SpeakerSelected[];
   notices: readonly Notice[];
   usage: Usage;
-  cost: number;
-  unpriced: number;
+  cost_usd: number;
+  unpriced_calls: number;
 }
 
 export interface RunStarted {
@@ -1133,7 +1105,7 @@ export interface RunStarted {
 
 export interface SearchHit {
   before: string;
-  found: string;
+  match: string;
   after: string;
   discussion: string;
   message: string;
@@ -1149,6 +1121,21 @@ export interface SituationInput {
   model: string;
 }
 
+export interface SpeakerSelected {
+  type: "speaker_selected";
+  run: string;
+  seq: number;
+  at: number;
+  cache_key: string;
+  model: string;
+  usage: Usage;
+  cost_usd: number | null;
+  turn: number;
+  next: string;
+  reason: string;
+  decided_by: "model" | "rules";
+}
+
 export interface Spending {
   calls: number;
   input: number;
@@ -1157,8 +1144,8 @@ export interface Spending {
   cached: number;
   cache_written: number;
   estimated: boolean;
-  cost: number;
-  unpriced: number;
+  cost_usd: number;
+  unpriced_calls: number;
 }
 
 export interface SpendingItem {
@@ -1169,8 +1156,8 @@ export interface SpendingItem {
   cached: number;
   cache_written: number;
   estimated: boolean;
-  cost: number;
-  unpriced: number;
+  cost_usd: number;
+  unpriced_calls: number;
   key: string | null;
   title: string | null;
 }
@@ -1226,7 +1213,7 @@ export interface SuggestionsEnded {
   dropped: readonly RejectedProposal[];
   model: string;
   usage: Usage;
-  cost: number | null;
+  cost_usd: number | null;
   message: string;
 }
 
@@ -1240,17 +1227,17 @@ export interface SummaryMade {
   run: string;
   seq: number;
   at: number;
-  basis: string;
+  cache_key: string;
   model: string;
   usage: Usage;
-  cost: number | null;
+  cost_usd: number | null;
   summary: DebateSummary;
 }
 
 export interface TableSummary {
   agreements: readonly string[];
   disagreements: readonly string[];
-  convergenceSummary: string;
+  convergence_summary: string;
 }
 
 export interface Text {
@@ -1376,7 +1363,7 @@ export interface ToolUse {
   content: string;
   is_error: boolean;
   seconds: number;
-  said: number;
+  text_offset: number;
 }
 
 export interface TranscriptDocument {
@@ -1386,7 +1373,7 @@ export interface TranscriptDocument {
   versions: readonly Message[];
   runs: readonly RunReport[];
   files: readonly StoredFile[];
-  board: Board;
+  whiteboard: Board;
 }
 
 export interface TurnEnded {
@@ -1401,11 +1388,11 @@ export interface TurnEnded {
   message: Answer;
   model: string;
   usage: Usage;
-  cost: number | null;
-  finish: "content_filter" | "length" | "stop" | "tool_calls" | null;
+  cost_usd: number | null;
+  finish_reason: "content_filter" | "length" | "stop" | "tool_calls" | null;
   fault: Fault | null;
-  first_token: number | null;
-  latency: number;
+  first_token_seconds: number | null;
+  latency_seconds: number;
 }
 
 export interface TurnStarted {
@@ -1452,7 +1439,20 @@ export interface Versions {
   versions: readonly Message[];
 }
 
-export type Event = RunStarted | StageStarted | TurnStarted | TextDelta | ThoughtDelta | TextRetracted | ToolCalled | ApprovalWanted | ApprovalGiven | ToolReturned | ActionTaken | ActionDropped | Notice | TurnEnded | Prompted | Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided | Recapped | RunEnded;
+export interface VoteCast {
+  type: "vote";
+  run: string;
+  seq: number;
+  at: number;
+  cache_key: string;
+  model: string;
+  usage: Usage;
+  cost_usd: number | null;
+  participant: string;
+  ranking: readonly (readonly string[])[];
+}
+
+export type Event = RunStarted | StageStarted | TurnStarted | TextDelta | ThoughtDelta | TextRetracted | ToolCalled | ApprovalRequested | ApprovalResolved | ToolReturned | ActionTaken | ActionRejected | Notice | TurnEnded | InstructionsSent | AgreementChecked | SummaryMade | ClaimsExtracted | VoteCast | RankingMade | SpeakerSelected | ReferenceSummarized | RunEnded;
 
 export type Change = Activity | DiscussionChanged | DiscussionDeleted;
 
@@ -1493,16 +1493,13 @@ export const MODES: Readonly<Record<string, ModeSpec>> = {
 export interface Calls {
   "GET /api/activity": { takes: null; gives: readonly ActiveDiscussion[] };
   "GET /api/budget": { takes: null; gives: Budget };
-  "POST /api/budget/re-up": { takes: null; gives: Budget };
+  "POST /api/budget/reset": { takes: null; gives: Budget };
   "GET /api/discussions": { takes: null; gives: DiscussionPage };
   "POST /api/discussions": { takes: DiscussionDraft; gives: StartedRun };
   "DELETE /api/discussions/{id}": { takes: null; gives: null };
   "GET /api/discussions/{id}": { takes: null; gives: DiscussionDetail };
   "PATCH /api/discussions/{id}": { takes: DiscussionChange; gives: Discussion };
   "POST /api/discussions/{id}/archive": { takes: null; gives: Discussion };
-  "GET /api/discussions/{id}/board": { takes: null; gives: Board };
-  "GET /api/discussions/{id}/board.png": { takes: null; gives: unknown };
-  "GET /api/discussions/{id}/board.svg": { takes: null; gives: null };
   "POST /api/discussions/{id}/continue": { takes: ContinueRequest | null; gives: AcceptedRun };
   "POST /api/discussions/{id}/export": { takes: KnowledgeRequest | null; gives: ExportResult };
   "GET /api/discussions/{id}/insights": { takes: null; gives: InsightPage };
@@ -1511,37 +1508,44 @@ export interface Calls {
   "GET /api/discussions/{id}/transcript.json": { takes: null; gives: TranscriptDocument };
   "GET /api/discussions/{id}/transcript.md": { takes: null; gives: null };
   "PATCH /api/discussions/{id}/turns/{turn}": { takes: MessageEdit; gives: Message };
-  "POST /api/discussions/{id}/turns/{turn}/again": { takes: RegenerateRequest | null; gives: AcceptedRun };
-  "POST /api/discussions/{id}/turns/{turn}/choose": { takes: VersionSelection; gives: Message };
   "GET /api/discussions/{id}/turns/{turn}/prompt": { takes: null; gives: ModelRequest };
   "GET /api/discussions/{id}/turns/{turn}/prompt/parts": { takes: null; gives: PromptParts };
+  "POST /api/discussions/{id}/turns/{turn}/regenerate": { takes: RegenerateRequest | null; gives: AcceptedRun };
+  "POST /api/discussions/{id}/turns/{turn}/select": { takes: VersionSelection; gives: Message };
   "GET /api/discussions/{id}/turns/{turn}/versions": { takes: null; gives: Versions };
+  "GET /api/discussions/{id}/whiteboard": { takes: null; gives: Board };
+  "GET /api/discussions/{id}/whiteboard.png": { takes: null; gives: unknown };
+  "GET /api/discussions/{id}/whiteboard.svg": { takes: null; gives: null };
   "POST /api/estimate": { takes: EstimateRequest; gives: Estimate };
-  "GET /api/events": { takes: null; gives: Activity | DiscussionChanged | DiscussionDeleted | RunStarted | StageStarted | TurnStarted | TextDelta | ThoughtDelta | TextRetracted | ToolCalled | ApprovalWanted | ApprovalGiven | ToolReturned | ActionTaken | ActionDropped | Notice | TurnEnded | Prompted | Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided | Recapped | RunEnded | Resync };
+  "GET /api/evaluations/{id}": { takes: null; gives: Evaluation };
+  "POST /api/evaluations/{id}/apply": { takes: null; gives: Evaluation };
+  "POST /api/evaluations/{id}/improve": { takes: null; gives: ImprovementStarted | PersonaRewritten | RoundAnswered | RoundEnded | ImprovementEnded };
+  "POST /api/evaluations/{id}/undo": { takes: null; gives: Evaluation };
+  "GET /api/events": { takes: null; gives: Activity | DiscussionChanged | DiscussionDeleted | RunStarted | StageStarted | TurnStarted | TextDelta | ThoughtDelta | TextRetracted | ToolCalled | ApprovalRequested | ApprovalResolved | ToolReturned | ActionTaken | ActionRejected | Notice | TurnEnded | InstructionsSent | AgreementChecked | SummaryMade | ClaimsExtracted | VoteCast | RankingMade | SpeakerSelected | ReferenceSummarized | RunEnded | Resync };
   "POST /api/files": { takes: FormData; gives: StoredFile };
   "DELETE /api/files/{id}": { takes: null; gives: null };
   "GET /api/files/{id}": { takes: null; gives: StoredFile };
   "GET /api/files/{id}/content": { takes: null; gives: null };
   "DELETE /api/keys/{provider}": { takes: null; gives: null };
   "PUT /api/keys/{provider}": { takes: NewKey; gives: null };
-  "GET /api/line-ups": { takes: null; gives: PresetPage };
-  "POST /api/line-ups": { takes: PresetDraft; gives: Preset };
-  "DELETE /api/line-ups/{id}": { takes: null; gives: null };
-  "GET /api/line-ups/{id}": { takes: null; gives: Preset };
-  "PATCH /api/line-ups/{id}": { takes: PresetChange; gives: Preset };
   "POST /api/login": { takes: Login; gives: Me };
   "POST /api/logout": { takes: null; gives: null };
   "GET /api/me": { takes: null; gives: Me };
-  "GET /api/messages/{id}/assertions": { takes: null; gives: readonly Evaluation[] };
-  "POST /api/messages/{id}/assertions": { takes: AssertionsInput; gives: EvaluationResult };
+  "GET /api/messages/{id}/evaluations": { takes: null; gives: readonly Evaluation[] };
+  "POST /api/messages/{id}/evaluations": { takes: AssertionsInput; gives: EvaluationResult };
   "GET /api/models": { takes: null; gives: readonly ProviderModels[] };
+  "POST /api/persona-suggestions": { takes: SuggestionRequest; gives: SuggestionsStarted | PersonaSuggested | SuggestionsEnded };
+  "POST /api/persona-suggestions/questions": { takes: SituationInput; gives: ClarifyingQuestions };
   "GET /api/personas": { takes: null; gives: PersonaPage };
   "POST /api/personas": { takes: PersonaDraft; gives: Persona };
   "DELETE /api/personas/{id}": { takes: null; gives: null };
   "GET /api/personas/{id}": { takes: null; gives: Persona };
   "PATCH /api/personas/{id}": { takes: PersonaChange; gives: Persona };
-  "POST /api/perspectives": { takes: SuggestionRequest; gives: SuggestionsStarted | PersonaSuggested | SuggestionsEnded };
-  "POST /api/perspectives/questions": { takes: SituationInput; gives: ClarifyingQuestions };
+  "GET /api/presets": { takes: null; gives: PresetPage };
+  "POST /api/presets": { takes: PresetDraft; gives: Preset };
+  "DELETE /api/presets/{id}": { takes: null; gives: null };
+  "GET /api/presets/{id}": { takes: null; gives: Preset };
+  "PATCH /api/presets/{id}": { takes: PresetChange; gives: Preset };
   "GET /api/projects": { takes: null; gives: ProjectPage };
   "POST /api/projects": { takes: ProjectDraft; gives: Project };
   "DELETE /api/projects/{id}": { takes: null; gives: null };
@@ -1556,8 +1560,8 @@ export interface Calls {
   "PATCH /api/projects/{id}/posts/{post_id}": { takes: PostChange; gives: Post };
   "GET /api/providers": { takes: null; gives: readonly ProviderStatus[] };
   "GET /api/runs/{id}": { takes: null; gives: RunReport };
-  "POST /api/runs/{id}/approvals/{call}": { takes: ApprovalAnswer; gives: null };
-  "GET /api/runs/{id}/events": { takes: null; gives: RunStarted | StageStarted | TurnStarted | TextDelta | ThoughtDelta | TextRetracted | ToolCalled | ApprovalWanted | ApprovalGiven | ToolReturned | ActionTaken | ActionDropped | Notice | TurnEnded | Prompted | Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided | Recapped | RunEnded | Resync };
+  "POST /api/runs/{id}/approvals/{call}": { takes: ApprovalDecisionBody; gives: null };
+  "GET /api/runs/{id}/events": { takes: null; gives: RunStarted | StageStarted | TurnStarted | TextDelta | ThoughtDelta | TextRetracted | ToolCalled | ApprovalRequested | ApprovalResolved | ToolReturned | ActionTaken | ActionRejected | Notice | TurnEnded | InstructionsSent | AgreementChecked | SummaryMade | ClaimsExtracted | VoteCast | RankingMade | SpeakerSelected | ReferenceSummarized | RunEnded | Resync };
   "GET /api/runs/{id}/lanes/{participant}/messages": { takes: null; gives: LaneThread };
   "POST /api/runs/{id}/lanes/{participant}/retry": { takes: RetryRequest | null; gives: Run };
   "POST /api/runs/{id}/lanes/{participant}/stop": { takes: null; gives: Run };
@@ -1570,9 +1574,5 @@ export interface Calls {
   "DELETE /api/tool-servers/{name}": { takes: null; gives: null };
   "PUT /api/tool-servers/{name}": { takes: NewToolServer; gives: null };
   "GET /api/tools": { takes: null; gives: readonly ListedServer[] };
-  "GET /api/trials/{id}": { takes: null; gives: Evaluation };
-  "POST /api/trials/{id}/accept": { takes: null; gives: Evaluation };
-  "POST /api/trials/{id}/improve": { takes: null; gives: ImprovementStarted | PersonaRewritten | RoundAnswered | RoundEnded | ImprovementEnded };
-  "POST /api/trials/{id}/undo": { takes: null; gives: Evaluation };
   "GET /api/usage": { takes: null; gives: UsageReport };
 }

@@ -67,7 +67,7 @@ function applyListEvent(list: DiscussionList, event: StreamEvent, filter: ListFi
       return {
         ...list,
         activeIds: discussionIds(event.runs),
-        awaitingApprovalIds: discussionIds(event.runs.filter(isRunIn(event.asking))),
+        awaitingApprovalIds: discussionIds(event.runs.filter(isRunIn(event.awaiting_approval))),
       };
     case "discussion_deleted":
       return { ...list, discussions: list.discussions.filter((one) => one.id !== event.id) };
@@ -96,7 +96,11 @@ function withChangedDiscussion(
     ...list,
     discussions,
     activeIds: withMembership(list.activeIds, discussion.id, event.runs.length > 0),
-    awaitingApprovalIds: withMembership(list.awaitingApprovalIds, discussion.id, event.asking.length > 0),
+    awaitingApprovalIds: withMembership(
+      list.awaitingApprovalIds,
+      discussion.id,
+      event.awaiting_approval.length > 0,
+    ),
   };
 }
 

@@ -35,7 +35,7 @@ export function withPage(open: OpenDiscussion, page: DiscussionDetail): OpenDisc
   const isGap = hasGap(open, page);
   const runs = withNotices(
     groupByRun(isGap ? open.runs.filter(isLiveRun) : open.runs, page.messages),
-    page.told,
+    page.notices,
   );
   const before = isGap || open.discussion === null ? page.before : open.olderCursor;
   return withServerRuns({ ...open, runs, olderCursor: before, discussion: page.discussion }, page.runs);
@@ -52,7 +52,7 @@ function hasGap({ runs }: OpenDiscussion, page: DiscussionDetail): boolean {
 /** Merge the page before the oldest known message. */
 export function withOlderPage(open: OpenDiscussion, page: DiscussionDetail): OpenDiscussion {
   const known = new Map(open.runs.map((run) => [run.id, run]));
-  const older = withNotices(groupByRun([], page.messages), page.told).map((run) => {
+  const older = withNotices(groupByRun([], page.messages), page.notices).map((run) => {
     const newer = known.get(run.id);
     known.delete(run.id);
     return newer ? mergeRuns(run, newer) : run;
@@ -65,11 +65,11 @@ export function withOlderPage(open: OpenDiscussion, page: DiscussionDetail): Ope
 function mergeRuns(older: Run, newer: Run): Run {
   const keys = new Set(newer.turns.map((turn) => turn.key));
   const turns = [...older.turns.filter((turn) => !keys.has(turn.key)), ...newer.turns];
-  const told = [...older.notices, ...older.referenceSummaries];
-  return told.reduce(withNotice, { ...newer, userMessage: newer.userMessage ?? older.userMessage, turns });
+  const notices = [...older.notices, ...older.referenceSummaries];
+  return notices.reduce(withNotice, { ...newer, userMessage: newer.userMessage ?? older.userMessage, turns });
 }
 
-function withNotices(runs: readonly Run[], notices: DiscussionDetail["told"]): readonly Run[] {
+function withNotices(runs: readonly Run[], notices: DiscussionDetail["notices"]): readonly Run[] {
   return runs.map((run) => notices.filter((event) => event.run === run.id).reduce(withNotice, run));
 }
 

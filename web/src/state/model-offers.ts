@@ -38,7 +38,7 @@ function buildOffer(status: ProviderStatus, providerModels: ProviderModels): Pro
     availability: resolveAvailability(status, providerModels),
     kind: status.api === "scripted" ? "scripted" : providerModels.note ? "tiny" : "real",
     models: providerModels.models,
-    defaultModel: providerModels.usual ?? providerModels.models.find(isChatModel) ?? null,
+    defaultModel: providerModels.default_model ?? providerModels.models.find(isChatModel) ?? null,
     note: providerModels.note,
     error: providerModels.error,
     status,

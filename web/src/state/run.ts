@@ -2,16 +2,16 @@
 
 import type {
   ActionTaken,
-  Agreed,
-  BallotCast,
-  Decided,
+  AgreementChecked,
+  VoteCast,
+  SpeakerSelected,
   Event,
-  LedgerMade,
+  ClaimsExtracted,
   Message,
   Notice,
   Participant,
   RankingMade,
-  Recapped,
+  ReferenceSummarized,
   Run as ServerRun,
   SummaryMade,
 } from "../api/types.ts";
@@ -42,13 +42,13 @@ export interface Run {
   readonly turns: readonly Turn[];
   readonly stages: readonly { stage: string; round: number }[];
   readonly notices: readonly Notice[];
-  readonly agreement: Agreed | null;
+  readonly agreement: AgreementChecked | null;
   readonly summary: SummaryMade | null;
-  readonly claims: LedgerMade | null;
+  readonly claims: ClaimsExtracted | null;
   readonly ranking: RankingMade | null;
-  readonly votes: readonly BallotCast[];
-  readonly speakerSelections: readonly Decided[];
-  readonly referenceSummaries: readonly Recapped[];
+  readonly votes: readonly VoteCast[];
+  readonly speakerSelections: readonly SpeakerSelected[];
+  readonly referenceSummaries: readonly ReferenceSummarized[];
   readonly actions: readonly PerformedAction[];
   /** Number of the last applied event; 0 before any. */
   readonly lastSeq: number;
@@ -119,32 +119,32 @@ function reduceRunEvent(run: Run, event: Event): Run {
       };
     case "text_delta":
     case "thought_delta":
-    case "action_dropped":
+    case "action_rejected":
     case "tool_call":
-    case "approval_wanted":
-    case "approval":
+    case "approval_requested":
+    case "approval_resolved":
     case "tool_result":
       return updateTurn(run, event, event.at, (turn) => applyTurnEvent(turn, event));
-    case "agreed":
+    case "agreement_checked":
       return { ...run, agreement: event };
     case "summary":
       return { ...run, summary: event };
-    case "ledger":
+    case "claims":
       return { ...run, claims: event };
     case "ranking":
       return { ...run, ranking: event };
-    case "ballot":
+    case "vote":
       return { ...run, votes: [...run.votes, event] };
-    case "decision":
+    case "speaker_selected":
       return {
         ...run,
         speakerSelections: [...run.speakerSelections.filter((one) => one.turn !== event.turn), event],
       };
-    case "recap":
+    case "reference_summarized":
       return { ...run, referenceSummaries: withEvent(run.referenceSummaries, event) };
     case "run_ended":
       return { ...run, status: event.status };
-    case "prompted":
+    case "instructions_sent":
       return run;
     default:
       return ignoreUnknownEvent(event, run);
@@ -196,7 +196,7 @@ export function withMessages(run: Run, messages: readonly Message[]): Run {
 }
 
 /** Merge stored non-text events of a run. They may also arrive again by the stream. */
-export function withNotice(run: Run, event: Notice | Recapped): Run {
+export function withNotice(run: Run, event: Notice | ReferenceSummarized): Run {
   return event.type === "notice"
     ? { ...run, notices: withEvent(run.notices, event) }
     : { ...run, referenceSummaries: withEvent(run.referenceSummaries, event) };
@@ -210,14 +210,14 @@ function withEvent<E extends { seq: number }>(some: readonly E[], event: E): rea
 
 /** Update the run's status from the list of live runs. A finished run becomes live only after a retry. */
 export function withServerRun(run: Run, stored: ServerRun): Run {
-  const { mode, again, revision } = stored;
+  const { mode, regenerates, revision } = stored;
   const isOver = run.status !== null && !isLiveRun(run) && revision <= run.revision;
-  return { ...run, mode, regenerate: again, revision, status: isOver ? run.status : stored.status };
+  return { ...run, mode, regenerate: regenerates, revision, status: isOver ? run.status : stored.status };
 }
 
 /** Reset a run, because its events will be replayed from the start. */
-export function resetRun({ id, userMessage: asked, mode, regenerate: again, status, revision }: Run): Run {
-  return { ...emptyRun(id), userMessage: asked, mode, regenerate: again, status, revision };
+export function resetRun({ id, userMessage: asked, mode, regenerate, status, revision }: Run): Run {
+  return { ...emptyRun(id), userMessage: asked, mode, regenerate, status, revision };
 }
 
 export const isLiveRun = (run: Run): boolean => run.status === "running" || run.status === "waiting";

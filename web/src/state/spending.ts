@@ -13,8 +13,8 @@ const NO_SPENDING: Spending = {
   cached: 0,
   cache_written: 0,
   estimated: false,
-  cost: 0,
-  unpriced: 0,
+  cost_usd: 0,
+  unpriced_calls: 0,
 };
 
 /** Labels for the purposes of calls. */
@@ -23,16 +23,16 @@ const PURPOSE_LABELS: Readonly<Record<string, string>> = {
   synthesis: "Syntheses",
   summary: "Summaries of debates",
   ranking: "Rankings",
-  ledger: "Claims in debates",
-  gate: "Agreement checks",
+  claims: "Claims in debates",
+  agreement: "Agreement checks",
   title: "Titles",
   export: "Discussion summaries",
   consolidation: "Patterns of projects",
   director: "Directing lessons",
   assertion: "Judging answers",
   improvement: "Improving answers",
-  perspective: "Suggesting personas",
-  recap: "Reference summaries",
+  persona_suggestions: "Suggesting personas",
+  reference_summary: "Reference summaries",
   memory: "Channel memory",
 };
 
@@ -53,7 +53,7 @@ export function fillMissingDays({ since, until, rows }: UsageReport): readonly S
 
 /** Stacked parts of a bar: one for cost, two for tokens. */
 export function amountParts(row: Spending, measure: Measure): readonly number[] {
-  return measure === "cost" ? [row.cost] : [row.input, row.output];
+  return measure === "cost" ? [row.cost_usd] : [row.input, row.output];
 }
 
 export function totalAmount(row: Spending, measure: Measure): number {
@@ -104,16 +104,16 @@ export function formatMoney(amount: number): string {
 }
 
 /** Format the cost, or say that it is unknown. */
-export function formatPrice({ cost, calls, unpriced }: Spending): string {
-  if (!unpriced) return formatMoney(cost);
-  return unpriced === calls && !cost ? "unknown" : `${formatMoney(cost)} +`;
+export function formatPrice({ cost_usd, calls, unpriced_calls }: Spending): string {
+  if (!unpriced_calls) return formatMoney(cost_usd);
+  return unpriced_calls === calls && !cost_usd ? "unknown" : `${formatMoney(cost_usd)} +`;
 }
 
 /** Notes that explain the sums. */
 export function spendingNotes(total: Spending): readonly string[] {
-  const calls = total.unpriced === 1 ? "1 call has" : `${total.unpriced} calls have`;
+  const calls = total.unpriced_calls === 1 ? "1 call has" : `${total.unpriced_calls} calls have`;
   return [
-    ...(total.unpriced ? [`${calls} no known price; the sums (marked +) leave out the cost.`] : []),
+    ...(total.unpriced_calls ? [`${calls} no known price; the sums (marked +) leave out the cost.`] : []),
     ...(total.estimated
       ? ["Some tokens were not counted by the provider; they are estimated from the length of the text."]
       : []),

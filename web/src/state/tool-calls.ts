@@ -2,8 +2,8 @@
 
 import {
   REFUSED,
-  type ApprovalGiven,
-  type ApprovalWanted,
+  type ApprovalResolved,
+  type ApprovalRequested,
   type ToolCalled,
   type ToolReturned,
   type ToolUse,
@@ -31,7 +31,7 @@ export interface ToolCallState {
   readonly result: ToolCallResult | null;
 }
 
-export type ToolCallEvent = ToolCalled | ApprovalWanted | ApprovalGiven | ToolReturned;
+export type ToolCallEvent = ToolCalled | ApprovalRequested | ApprovalResolved | ToolReturned;
 
 /** Reduce a tool event. `text` is the turn's text so far. */
 export function applyToolCallEvent(
@@ -49,9 +49,11 @@ export function applyToolCallEvent(
         { id, name, arguments: given, textOffset: text.length, pendingApproval: null, result: null },
       ];
     }
-    case "approval_wanted":
-      return change({ pendingApproval: { expiresAt: event.at + event.seconds, isRepeated: event.again } });
-    case "approval":
+    case "approval_requested":
+      return change({
+        pendingApproval: { expiresAt: event.at + event.timeout_seconds, isRepeated: event.repeated },
+      });
+    case "approval_resolved":
       return change({ pendingApproval: null });
     case "tool_result":
       return change({ pendingApproval: null, result: toCallResult(event) });
@@ -67,7 +69,7 @@ export function readStoredCalls(
     id: use.call_id,
     name: use.name,
     arguments: use.arguments,
-    textOffset: toUtf16Offset(text, use.said),
+    textOffset: toUtf16Offset(text, use.text_offset),
     pendingApproval: null,
     result: toCallResult(use),
   }));

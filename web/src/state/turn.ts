@@ -1,6 +1,6 @@
 /** State of one participant's turn, from a stored message or from live events. */
 
-import type { ActionDropped, Event, Message, TurnEnded } from "../api/types.ts";
+import type { ActionRejected, Event, Message, TurnEnded } from "../api/types.ts";
 import { applyToolCallEvent, readStoredCalls, type ToolCallState } from "./tool-calls.ts";
 
 type TurnState = "waiting" | "speaking" | TurnEnded["status"];
@@ -25,9 +25,9 @@ export interface Turn {
   readonly fault: TurnEnded["fault"];
   readonly firstTokenSeconds: number | null;
   readonly latencySeconds: number | null;
-  readonly finish: TurnEnded["finish"];
+  readonly finish: TurnEnded["finish_reason"];
   readonly visibleTo: readonly string[] | null;
-  readonly rejectedActions: readonly ActionDropped[];
+  readonly rejectedActions: readonly ActionRejected[];
   readonly calls: readonly ToolCallState[];
   /** The shown version, and the number of versions. */
   readonly version: number;
@@ -102,13 +102,13 @@ export function turnFromMessage(message: Message): Turn | null {
     attempt: 1,
     model: message.model,
     usage: message.usage,
-    cost: message.cost,
+    cost: message.cost_usd,
     fault: message.fault,
-    finish: message.finish,
+    finish: message.finish_reason,
     endedAt: message.created_at,
-    firstTokenSeconds: message.first_token,
-    latencySeconds: message.latency,
-    visibleTo: message.audience,
+    firstTokenSeconds: message.first_token_seconds,
+    latencySeconds: message.latency_seconds,
+    visibleTo: message.visible_to,
     calls: readStoredCalls(message.tools, message.content),
     version: message.version,
     versions: message.versions,
@@ -170,11 +170,11 @@ export function applyTurnEvent(turn: Turn, event: TurnEvent): Turn {
       return { ...turn, state: "speaking", thoughts: turn.thoughts + event.text };
     case "text_retracted":
       return { ...turn, text: "" };
-    case "action_dropped":
+    case "action_rejected":
       return { ...turn, rejectedActions: [...turn.rejectedActions, event] };
     case "tool_call":
-    case "approval_wanted":
-    case "approval":
+    case "approval_requested":
+    case "approval_resolved":
     case "tool_result":
       return { ...turn, state: "speaking", calls: applyToolCallEvent(turn.calls, event, turn.text) };
     case "turn_ended":
@@ -186,11 +186,11 @@ export function applyTurnEvent(turn: Turn, event: TurnEvent): Turn {
         thoughts: event.message.thoughts,
         model: event.model,
         usage: event.usage,
-        cost: event.cost,
+        cost: event.cost_usd,
         fault: event.fault,
-        firstTokenSeconds: event.first_token,
-        latencySeconds: event.latency,
-        finish: event.finish,
+        firstTokenSeconds: event.first_token_seconds,
+        latencySeconds: event.latency_seconds,
+        finish: event.finish_reason,
         endedAt: event.at,
       };
     default:

@@ -23,8 +23,8 @@ class Catalog {
 
   async loadPresets(): Promise<void> {
     this.presets = await readAllPages(
-      (cursor) => callApi("GET /api/line-ups", { query: { cursor, limit } }),
-      (page) => page.line_ups,
+      (cursor) => callApi("GET /api/presets", { query: { cursor, limit } }),
+      (page) => page.presets,
     ).catch(() => this.presets);
   }
 

@@ -9,12 +9,12 @@ interface SavedDraft {
   words: string;
   to: readonly string[];
   files: readonly StoredFile[];
-  cap: number | null;
+  maxCostUsd: number | null;
 }
 
 type SentMessage = ComposerDraft["messageBody"];
 
-const EMPTY_DRAFT: SavedDraft = { words: "", to: [], files: [], cap: null };
+const EMPTY_DRAFT: SavedDraft = { words: "", to: [], files: [], maxCostUsd: null };
 
 export class ComposerDraft {
   text = $state("");
@@ -31,10 +31,10 @@ export class ComposerDraft {
   constructor(discussion: string) {
     this.#storage = persisted<SavedDraft | null>(`draft.${discussion}`, null);
     this.idempotentSend = new IdempotentSend(`draft.${discussion}`);
-    const { words, to, files, cap } = { ...EMPTY_DRAFT, ...this.#storage.read() };
+    const { words, to, files, maxCostUsd } = { ...EMPTY_DRAFT, ...this.#storage.read() };
     this.text = words;
     this.to = to;
-    this.maxCostUsd = cap;
+    this.maxCostUsd = maxCostUsd;
     this.uploads.replaceAll(files);
   }
 
@@ -48,8 +48,13 @@ export class ComposerDraft {
   }
 
   save(): void {
-    const draft = { words: this.text, to: this.to, files: this.uploads.storedFiles, cap: this.maxCostUsd };
-    const isEmpty = !draft.words && !draft.to.length && !draft.files.length && draft.cap === null;
+    const draft = {
+      words: this.text,
+      to: this.to,
+      files: this.uploads.storedFiles,
+      maxCostUsd: this.maxCostUsd,
+    };
+    const isEmpty = !draft.words && !draft.to.length && !draft.files.length && draft.maxCostUsd === null;
     this.#storage.write(isEmpty ? null : draft);
     if (!draft.words) this.idempotentSend.reset();
   }
@@ -62,7 +67,7 @@ export class ComposerDraft {
   }
 
   /** Put text into the draft and focus the field. */
-  setContent({ words, to, files }: Omit<SavedDraft, "cap">): void {
+  setContent({ words, to, files }: Omit<SavedDraft, "maxCostUsd">): void {
     this.text = words;
     this.to = to;
     this.uploads.replaceAll(files);

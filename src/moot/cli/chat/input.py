@@ -103,7 +103,7 @@ def format_discussion_list(discussions: Sequence[Discussion]) -> str:
 
 def _format_message(message: Message) -> Iterator[str]:
     if message.role == "user":
-        to = f" to {', '.join(message.audience)}" if message.audience else ""
+        to = f" to {', '.join(message.visible_to)}" if message.visible_to else ""
         yield f"=== You{to} ==="
     else:
         who = (message.name or message.participant or message.role, message.model)

@@ -70,7 +70,7 @@ async def _run_chat(options: ChatOptions) -> int:
         ApiClient(address, notify) as api,
     ):
         await api.check_connection()
-        chat = ChatSession(api, address, notify, options.ask_options.cap)
+        chat = ChatSession(api, address, notify, options.ask_options.max_cost_usd)
         try:
             if not await _resume_if_requested(options, chat):
                 draft = await _build_table_draft(options.ask_options, chosen, address)
@@ -237,7 +237,7 @@ class ChatSession:
         self._message_count += 1
         body: dict[str, Any] = {"message": command.text}
         if self._max_cost_usd is not None:
-            body["cap"] = self._max_cost_usd
+            body["max_cost_usd"] = self._max_cost_usd
         if self._discussion is not None:
             body |= {"to": command.to} if command.to else {}
             accepted = await self._api.post(f"{self._discussion_path()}/messages", AcceptedMessage, body)
@@ -270,7 +270,7 @@ class ChatSession:
     def _approval_prompts(self, run: Run) -> ApprovalPrompts:
         async def submit_decision(call: str, decision: ApprovalDecision) -> None:
             path = f"/api/runs/{quote(run.id)}/approvals/{quote(call)}"
-            await self._api.post(path, type(None), {"answer": decision})
+            await self._api.post(path, type(None), {"decision": decision})
 
         page_url = f"{self._server.url}/d/{run.discussion}"
         return ApprovalPrompts(interactive_terminal(sys.stdin, sys.stderr), submit_decision, self._notify, page_url)

@@ -1,7 +1,7 @@
 """Message formatter: converts the text stream of one turn into Discord messages. No I/O, no clock.
 
     members = ChannelMembers(participant="Alpha", other_participants=("Beta",))
-    formatter = MessageFormatter(delivery_style=2, channel_members=members, random_source=random.random)
+    formatter = MessageFormatter(delivery_style="typing", channel_members=members, random_source=random.random)
     formatter.feed(delta)         # for each text delta
     formatter.flush_boundary()    # at a tool call, or before a file of the answer
     formatter.finish_stream()     # at the end of the turn
@@ -22,7 +22,7 @@ from moot.discord.format.pieces import MarkdownPiece, Prose
 from moot.discord.format.segmenter import Segmenter
 
 # 0: whole answer; 1: one message per paragraph; 2: as 1, with typing pauses; 3: one per sentence, casual style.
-DeliveryStyle = Literal[0, 1, 2, 3]
+DeliveryStyle = Literal["whole", "paragraphs", "typing", "sentences"]
 MAX_MESSAGES = 40  # per stream
 MAX_SINGLE_MESSAGES = 20  # after these, fill each message, so that a long list stays below the limit
 
@@ -60,7 +60,7 @@ class StreamDelivery:
 
     def _take_ready(self) -> list[PlannedMessage]:
         # After MAX_SINGLE_MESSAGES the last message stays in the buffer, so that later text can fill it.
-        if self._delivery_style == 0:
+        if self._delivery_style == "whole":
             return []
         ready_count = len(self._pending) - (0 if self._message_count < MAX_SINGLE_MESSAGES else 1)
         ready, self._pending = self._pending[:ready_count], self._pending[ready_count:]
@@ -78,7 +78,7 @@ class StreamDelivery:
         return finished
 
     def _add_timing(self, message: PlannedMessage) -> PlannedMessage:
-        if self._message_count == 0 or self._delivery_style < 2:
+        if self._message_count == 0 or self._delivery_style in {"whole", "paragraphs"}:
             return message
         pause = 0.25 + 1.25 * self._random_source()
         return replace(message, pause_seconds=pause, typing_seconds=typing_seconds(len(message.text), message.kind))
@@ -98,9 +98,9 @@ class MessageFormatter:
         prefill: str = "",
         block_impersonation: bool = False,
     ) -> None:
-        self._segmenter = Segmenter(sentences=delivery_style == 3)
+        self._segmenter = Segmenter(sentences=delivery_style == "sentences")
         self._cleaner = PieceCleaner(channel_members, prefill=prefill, block_impersonation=block_impersonation)
-        self._humanizer = Humanizer(channel_members.all_names()) if delivery_style == 3 else None
+        self._humanizer = Humanizer(channel_members.all_names()) if delivery_style == "sentences" else None
         self._delivery = StreamDelivery(delivery_style, random_source)
 
     @property

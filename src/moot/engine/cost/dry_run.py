@@ -89,7 +89,7 @@ class DryRun:
     ) -> TurnStatus:
         options = TurnOptions(
             view=view,
-            instruction=instruction,
+            instructions=instruction,
             build_instructions=build_instructions,
             with_actions=with_actions,
         )
@@ -141,7 +141,7 @@ class DryRun:
             self._characters_per_token(participant),
         ).input
         report_tokens = max(ANSWER_TOKENS, ANALYSIS_ROW_TOKENS * len(self.plan.responding_participants))
-        output_tokens = VERDICT_TOKENS if purpose in {"gate", "ranking", "director"} else report_tokens
+        output_tokens = VERDICT_TOKENS if purpose in {"agreement", "ranking", "director"} else report_tokens
         caller = participant.id if purpose == "ranking" else None  # other analyses are for the whole table
         self.calls.append(PlannedCall(purpose, caller, participant.model, input_tokens, output_tokens))
 
@@ -176,9 +176,9 @@ class DryRun:
         turn: list[Message] = []
         if options.build_instructions is not None:
             instructions = options.build_instructions(self.messages, DRY_RUN_ID, participant.id, PROMPT_CHARS_CEILING)
-            turn.append(replace(blank, content=instructions, audience=(participant.id,), hidden=True))
+            turn.append(replace(blank, content=instructions, visible_to=(participant.id,), hidden=True))
         visible = options.view([*self.messages, *turn], participant.id, DRY_RUN_ID)
-        request = build_model_request(self.plan, participant, visible, options.instruction, self._attachments)
+        request = build_model_request(self.plan, participant, visible, options.instructions, self._attachments)
         output_tokens = participant.max_tokens or ANSWER_TOKENS
         purpose: CallPurpose = "synthesis" if turn_key.stage == "synthesis" else "answer"
         characters_per_token = self._characters_per_token(participant)

@@ -26,7 +26,7 @@ class ForecastLine(Struct, frozen=True, kw_only=True):
     calls: int
     input: int  # tokens
     output: int  # tokens
-    cost: float | None  # US dollars; None if the price is unknown
+    cost_usd: float | None  # US dollars; None if the price is unknown
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
@@ -34,8 +34,8 @@ class Forecast(Struct, frozen=True, kw_only=True):
     calls: int
     input: int  # tokens
     output: int  # tokens
-    cost: float  # US dollars, without the models in `unknown`
-    unknown: tuple[str, ...]  # models without a known price
+    cost_usd: float  # US dollars, without the models in `unpriced_models`
+    unpriced_models: tuple[str, ...]  # models without a known price
 
 
 def forecast_cost(
@@ -55,8 +55,8 @@ def forecast_cost(
         calls=sum(line.calls for line in lines),
         input=sum(line.input for line in lines),
         output=sum(line.output for line in lines),
-        cost=sum(line.cost or 0.0 for line in lines),
-        unknown=tuple(dict.fromkeys(line.model for line in lines if line.cost is None)),
+        cost_usd=sum(line.cost_usd or 0.0 for line in lines),
+        unpriced_models=tuple(dict.fromkeys(line.model for line in lines if line.cost_usd is None)),
     )
 
 
@@ -68,5 +68,5 @@ def _forecast_line(calls: Sequence[PlannedCall], compute_cost: ComputeCost) -> F
         calls=len(calls),
         input=sum(call.input for call in calls),
         output=sum(call.output for call in calls),
-        cost=sum_costs(compute_cost(call.model, Usage(call.input, call.output)) for call in calls),
+        cost_usd=sum_costs(compute_cost(call.model, Usage(call.input, call.output)) for call in calls),
     )

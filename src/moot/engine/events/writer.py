@@ -158,7 +158,7 @@ def _cache_key(item: Event | PendingDelta, seq: int) -> str | None:
         case Notice():
             return f"{NOTICE_KEY_PREFIX}{seq}"
         case _ if isinstance(item, ANALYSIS_RESULTS):
-            return item.basis
+            return item.cache_key
         case _:
             return None
 

@@ -21,7 +21,8 @@ from moot.types.events import Notice
 from moot.types.participants import Participant
 
 PURPOSE_LABELS: Mapping[CallPurpose, str] = {
-    "gate": "agreement check",
+    "agreement": "agreement check",
+    "claims": "list of claims",
     "ranking": "vote",
     "director": "decision",
 }
@@ -49,7 +50,7 @@ class AnalysisRunner:
         except UsageError as error:
             return await self._commit_missing(purpose, participant, str(error))
         task = build_task(self._transcript.messages, self._run, await asyncio.to_thread(max_prompt_chars, chain))
-        if any(known.basis == task.cache_key for known in self._transcript.analysis_results):
+        if any(known.cache_key == task.cache_key for known in self._transcript.analysis_results):
             return task.cache_key
         answer = await complete_analysis(self._model_caller, chain, task, self._stop)
         charge = _analysis_charge(purpose, participant, answer)
@@ -58,7 +59,7 @@ class AnalysisRunner:
                 purpose, participant, answer.fault.message if answer.fault else "", charge
             )
         result = task.to_result(answer.value)
-        result = replace(result, model=answer.model, usage=answer.usage, cost=answer.cost)
+        result = replace(result, model=answer.model, usage=answer.usage, cost_usd=answer.cost_usd)
         await self._transcript.commit_event(result, charges=[charge])
         return task.cache_key
 
@@ -80,6 +81,6 @@ def _analysis_charge(purpose: CallPurpose, participant: Participant, answer: Str
         purpose=purpose,
         model=answer.model,
         usage=answer.usage,
-        cost=answer.cost,
+        cost_usd=answer.cost_usd,
         participant=participant.id,
     )

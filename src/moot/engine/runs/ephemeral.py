@@ -96,11 +96,11 @@ class MemoryTranscript:
         lanes: Sequence[Lane] = (),  # noqa: ARG002 - lanes are not stored here
         charges: Sequence[Charge] = (),
     ) -> int:
-        self.spent_usd += sum(charge.cost or 0.0 for charge in charges)
+        self.spent_usd += sum(charge.cost_usd or 0.0 for charge in charges)
         if charges:
             await self._record_charges(charges)
         if message is not None:
-            self.messages.append(replace(message, number=len(self.messages) + 1))
+            self.messages.append(replace(message, seq=len(self.messages) + 1))
         if isinstance(event, ANALYSIS_RESULTS):
             self.analysis_results.append(event)
         await self._run_log.append_events([event])
@@ -134,12 +134,12 @@ class EphemeralRun(Struct, frozen=True, kw_only=True):
             run=run_log.run,
             role="user",
             content=last.text if isinstance(last, Text) else "",
-            number=len(self.earlier) + 1,
+            seq=len(self.earlier) + 1,
             created_at=time.time(),
         )
         plan = self.plan
         if plan.spec.private_threads:
-            plan = replace(plan, measures=await asyncio.to_thread(self._limits_by_model))
+            plan = replace(plan, model_limits=await asyncio.to_thread(self._limits_by_model))
         attachments = {**self.attachments, message.id: tuple(map(Attachment, files))}
         table = RunTable(
             RunContext(run=run_log.run, discussion="", plan=plan, attachments=attachments),

@@ -201,15 +201,17 @@ class RunExecution:
         messages = await self._load_messages(lease)
         spent_usd = 0.0
         if earlier_events:
-            spent_usd = (await self._stores.usage_reports.run_spending(self._run)).cost
+            spent_usd = (await self._stores.usage_reports.run_spending(self._run)).cost_usd
         return StoredTranscript(event_buffer, lease, messages, earlier_events, self._load_events, spent_usd)
 
     async def _load_messages(self, lease: RunLease) -> Sequence[Message]:
         """Load the messages that the run can see. A regenerated answer sees what the original answer saw."""
         discussions = self._stores.discussions
-        if (target := lease.plan.again) is None:
-            return await discussions.list_messages(lease.discussion, max_position=lease.place)
-        before = await discussions.list_messages(lease.discussion, before=target.number, visible_until=target.upto)
+        if (target := lease.plan.regenerate) is None:
+            return await discussions.list_messages(lease.discussion, max_position=lease.position)
+        before = await discussions.list_messages(
+            lease.discussion, before=target.seq, visible_until=target.visible_until
+        )
         return (*before, *await discussions.run_messages(self._run))
 
     @retry_while_unavailable

@@ -41,8 +41,8 @@ class InterruptedTurn(Struct, frozen=True):
 
         The usage is an estimate of the output only, and the cost is unknown.
         """
-        received = (self.answer.script or self.answer.text) + self.answer.thoughts
-        cut: TurnStatus = "partial" if self.answer.text or self.answer.script else "failed"
+        received = (self.answer.lesson_items or self.answer.text) + self.answer.thoughts
+        cut: TurnStatus = "partial" if self.answer.text or self.answer.lesson_items else "failed"
         return TurnEnded(
             participant=self.turn_key.participant,
             stage=self.turn_key.stage,
@@ -51,7 +51,7 @@ class InterruptedTurn(Struct, frozen=True):
             message=self.answer,
             model=self.model,
             usage=estimate_usage(ModelRequest(model=self.model, messages=()), len(received)),
-            cost=None,
+            cost_usd=None,
         )
 
 
@@ -66,7 +66,7 @@ def _received_answer(turn: TurnState) -> Answer:
     return Answer(
         turn.text,
         turn.thoughts,
-        script=encode_lesson_items(items) if any(turn.actions) else "",
+        lesson_items=encode_lesson_items(items) if any(turn.actions) else "",
         tools=tuple(map(_tool_use, turn.calls.values())),
     )
 
@@ -80,7 +80,7 @@ def _tool_use(state: ToolCallState) -> ToolUse:
         content=result.content if result else "It was cut off before it had returned.",
         is_error=result.is_error if result else True,
         seconds=result.seconds if result else 0.0,
-        said=state.text_offset,
+        text_offset=state.text_offset,
     )
 
 

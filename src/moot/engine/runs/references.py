@@ -36,7 +36,7 @@ from moot.types.billing import Charge, Payer
 from moot.types.chunks import Usage
 from moot.types.discussions import Message
 from moot.types.errors import NotFound, UsageError
-from moot.types.events import Notice, Recapped
+from moot.types.events import Notice, ReferenceSummarized
 from moot.types.knowledge import DiscussionSummary
 from moot.types.primitives import new_id
 
@@ -76,7 +76,7 @@ class ReferenceResolver:
         for message in messages:
             titles = find_references(message.content)
             references = [DiscussionReference(lease=lease, message=message.id, title=one) for one in titles]
-            done = {result.basis for result in run_transcript.analysis_results}
+            done = {result.cache_key for result in run_transcript.analysis_results}
             new = [one for one in references[:MAX_REFERENCES] if one.cache_key not in done]
             async with asyncio.TaskGroup() as group:
                 for one in new:
@@ -126,11 +126,11 @@ class ReferenceResolver:
         if (account := reference.lease.account) is not None:
             await self._reject_if_spent(account)
         text = f'Reading "{reference.title}", which the message refers to.'
-        await run_transcript.append_events([Notice(kind="recap", message=text)])
+        await run_transcript.append_events([Notice(kind="reference_summary", message=text)])
         messages = await self._list_messages(discussion_id, include_hidden=False)
-        public = [one for one in messages if one.audience is None]
+        public = [one for one in messages if one.visible_to is None]
         answer = await self._request_summary(reference.lease, public, stop)
-        charge = Charge(purpose="recap", model=answer.model, usage=answer.usage, cost=answer.cost)
+        charge = Charge(purpose="reference_summary", model=answer.model, usage=answer.usage, cost_usd=answer.cost_usd)
         if answer.value is None:
             reason = answer.fault.message if answer.fault else "It was stopped, or took too long."
             text = f'There is no summary of "{reference.title}". {reason}'
@@ -143,7 +143,7 @@ class ReferenceResolver:
     async def _request_summary(
         self, lease: RunLease, messages: Sequence[Message], stop: StopSignal
     ) -> StructuredResult[SummaryPoints]:
-        model = lease.plan.clerk or lease.plan.participants[0].model
+        model = lease.plan.task_model or lease.plan.participants[0].model
         chain = await self._resolve_model(lease.tenant, model)
         material = transcript_material(messages, await asyncio.to_thread(max_prompt_chars, chain))
         call_stop = StopSignal(stop)
@@ -164,9 +164,9 @@ async def load_attachments(
     stores: Stores, tenant: str, messages: Sequence[Message], *, only_text: bool = False
 ) -> AttachmentsByMessage:
     """Load reference summaries and attached files by message id. `only_text` as in `load_attached_files`."""
-    recaps = await load_reference_summaries(stores, tenant, messages)
+    summaries = await load_reference_summaries(stores, tenant, messages)
     files = await load_attached_files(stores.files, tenant, messages, only_text=only_text)
-    return {id: (*recaps.get(id, ()), *files.get(id, ())) for id in {**recaps, **files}}
+    return {id: (*summaries.get(id, ()), *files.get(id, ())) for id in {**summaries, **files}}
 
 
 async def load_reference_summaries(stores: Stores, tenant: str, messages: Sequence[Message]) -> AttachmentsByMessage:
@@ -175,13 +175,19 @@ async def load_reference_summaries(stores: Stores, tenant: str, messages: Sequen
     if not runs:
         return {}
     found = [
-        one for one in await load_results_and_notices(stores.database, runs, Recapped) if isinstance(one, Recapped)
+        one
+        for one in await load_results_and_notices(stores.database, runs, ReferenceSummarized)
+        if isinstance(one, ReferenceSummarized)
     ]
-    recaps = await stores.summaries.summaries_by_ids(tenant, [one.recap for one in found])
-    known = {(one.message, normalize_title(one.title)): recaps[one.recap] for one in found if one.recap in recaps}
+    summaries = await stores.summaries.summaries_by_ids(tenant, [one.summary for one in found])
+    known = {
+        (one.message, normalize_title(one.title)): summaries[one.summary] for one in found if one.summary in summaries
+    }
     return {
         one.id: tuple(
-            Attachment(reference_summary_part(title, known[one.id, normalize_title(title)].points), "recap", title)
+            Attachment(
+                reference_summary_part(title, known[one.id, normalize_title(title)].points), "reference_summary", title
+            )
             for title in find_references(one.content)
             if (one.id, normalize_title(title)) in known
         )
@@ -197,7 +203,7 @@ def _new_summary(
     discussion_id: str, answer: StructuredResult[SummaryPoints], value: SummaryPoints, message_count: int
 ) -> DiscussionSummary:
     return DiscussionSummary(
-        id=new_id("recap"),
+        id=new_id("summary"),
         discussion=discussion_id,
         points=value.points,
         messages=message_count,
@@ -210,14 +216,14 @@ def _reference_event(
     reference: DiscussionReference,
     summary: DiscussionSummary,
     answer: StructuredResult[SummaryPoints] | None = None,
-) -> Recapped:
-    return Recapped(
-        basis=reference.cache_key,
+) -> ReferenceSummarized:
+    return ReferenceSummarized(
+        cache_key=reference.cache_key,
         model=summary.model,
         usage=answer.usage if answer else Usage(),
-        cost=answer.cost if answer else 0.0,
+        cost_usd=answer.cost_usd if answer else 0.0,
         message=reference.message,
         title=reference.title,
         discussion=summary.discussion,
-        recap=summary.id,
+        summary=summary.id,
     )

@@ -4,7 +4,7 @@ Each step has a unique name, and a replay after a crash returns its stored resul
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Protocol, TypeVar, cast
@@ -39,6 +39,8 @@ from moot.types.events import (
 from moot.types.participants import Participant
 from moot.types.run_plan import RunPlan
 
+# DBOS stores the names of steps. These keep their first words, so that a run started before an update recovers.
+STORED_STEP_WORDS: Mapping[CallPurpose, str] = {"agreement": "gate", "claims": "ledger"}
 T = TypeVar("T")
 S = TypeVar("S", bound=str)
 
@@ -119,7 +121,7 @@ class RunTable:
         turn_key = TurnKey(participant.id, stage, round)
         options = TurnOptions(
             view=view,
-            instruction=instruction,
+            instructions=instruction,
             build_instructions=build_instructions,
             with_actions=with_actions,
         )
@@ -178,14 +180,16 @@ class RunTable:
     async def run_analysis(
         self, purpose: CallPurpose, participant: Participant, build_task: BuildTask, *, round: int = 0
     ) -> AnalysisResult | None:
-        step = f"find/{purpose}/{self.revision}/{participant.id}" + (f"/{round}" if round else "")
+        step = f"find/{STORED_STEP_WORDS.get(purpose, purpose)}/{self.revision}/{participant.id}" + (
+            f"/{round}" if round else ""
+        )
         cache_key = await self._run_substep(
             step, lambda: self._analysis_runner.run_analysis(purpose, participant, build_task)
         )
-        return next((one for one in self._transcript.analysis_results if one.basis == cache_key), None)
+        return next((one for one in self._transcript.analysis_results if one.cache_key == cache_key), None)
 
     async def record_result(self, result: AnalysisResult) -> None:
-        if result.basis not in {one.basis for one in self._transcript.analysis_results}:
+        if result.cache_key not in {one.cache_key for one in self._transcript.analysis_results}:
             await self._transcript.append_events([result])
 
     async def complete_lanes(self, participants: Sequence[Participant], kind: NoticeKind, message: str) -> None:
@@ -204,7 +208,7 @@ class RunTable:
         view: View = everything,
         reserve_for: BuildInstructions | None = None,
     ) -> bool:
-        if self.plan.cap is None:
+        if self.plan.max_cost_usd is None:
             return True
         turns = [(participant, build_instructions) for participant in participants]
         turns += [(self.plan.lead, reserve_for)] if reserve_for is not None else []
@@ -302,7 +306,7 @@ class RunTable:
     async def _check_max_cost(
         self, label: str, turns: Sequence[tuple[Participant, BuildInstructions | None]], view: View
     ) -> str:
-        max_cost = self.plan.cap or 0.0
+        max_cost = self.plan.max_cost_usd or 0.0
         costs = [
             await self._turn_runner.estimate_turn_cost(participant, instructions, view)
             for participant, instructions in turns
@@ -310,8 +314,8 @@ class RunTable:
         estimate, left = sum(costs), max(0.0, max_cost - self._transcript.spent_usd)
         if estimate <= left:
             return "yes"
-        text = f"{label} is skipped. It would cost about {format_usd(estimate)}; {format_usd(left)} of the cap of {format_usd(max_cost)} are left."
-        await self._transcript.append_events([Notice(kind="cap", message=text)])
+        text = f"{label} is skipped. It would cost about {format_usd(estimate)}; {format_usd(left)} of the spending limit of {format_usd(max_cost)} are left."
+        await self._transcript.append_events([Notice(kind="max_cost", message=text)])
         return "no"
 
 

@@ -73,7 +73,7 @@ class StoredTranscript:
         lanes: Sequence[Lane] = (),
         charges: Sequence[Charge] = (),
     ) -> int:
-        self.spent_usd += sum(charge.cost or 0.0 for charge in charges)
+        self.spent_usd += sum(charge.cost_usd or 0.0 for charge in charges)
         if isinstance(event, TurnEnded) and message is not None:
             # The turn ended before its retry started, for example because a key is missing now.
             if (interrupted := self._interrupted_turns.pop(event.turn_key, None)) is not None:
@@ -82,7 +82,7 @@ class StoredTranscript:
             return await self._commit_turn(event, message, lanes, charges)
         number = await self._event_buffer.commit(event, message, lanes, charges)
         if message is not None:
-            self.messages.append(replace(message, number=number))
+            self.messages.append(replace(message, seq=number))
         if isinstance(event, ANALYSIS_RESULTS):
             self.analysis_results.append(event)
         return number
@@ -94,13 +94,13 @@ class StoredTranscript:
         received = interrupted.turn_end_event(None)
         status = received.status if turn_end.status == "failed" else turn_end.status
         turn_end = replace(received, status=status, fault=turn_end.fault)
-        prompt_fields = {name: getattr(message, name) for name in ("view", "upto", "instruction")}
+        prompt_fields = {name: getattr(message, name) for name in ("view", "visible_until", "instructions")}
         return turn_end, replace(recovery.interrupted_message(self._lease, turn_end), **prompt_fields)
 
     def discard_failed_turns(self, participant: str) -> None:
         messages = [m for m in self.messages if m.run == self._lease.run]
         turns = [m for m in messages if m.participant == participant]
-        instructions = [m for m in messages if m.hidden and (m.thread == participant or m.audience == (participant,))]
+        instructions = [m for m in messages if m.hidden and (m.thread == participant or m.visible_to == (participant,))]
         answered = {(m.stage, m.round) for m in turns if m.status in ANSWERED_STATUSES}
         discarded = [m for m in turns if m.status not in ANSWERED_STATUSES]
         discarded += [m for m in instructions if (m.stage, m.round) not in answered]
@@ -123,7 +123,7 @@ class StoredTranscript:
     ) -> int:
         number = await self._event_buffer.commit(turn_end, message, lanes, charges)
         self._open_turns.discard(turn_end.turn_key)
-        self.messages.append(replace(message, number=number))
+        self.messages.append(replace(message, seq=number))
         telemetry.count_turn(turn_end)
         telemetry.record_turn_span(self._lease.run, turn_end)
         return number

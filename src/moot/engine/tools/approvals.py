@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from moot.engine.tools.approval_policy import ApprovalState, ToolCallRequest
 from moot.store.runs.approvals import Approvals, RequestedCall
 from moot.store.runs.runs import RunLease
-from moot.types.events import ApprovalWanted
+from moot.types.events import ApprovalRequested
 from moot.types.primitives import new_id
 from moot.types.tools import ApprovalDecision
 
@@ -80,10 +80,10 @@ class StoredApprovals:
         )
 
 
-def approval_instructions(participant_name: str, request: ApprovalWanted) -> str:
+def approval_instructions(participant_name: str, request: ApprovalRequested) -> str:
     """Return a text for clients without approval buttons."""
     path = f"/api/runs/{request.run}/approvals/{request.call_id}"
     return (
         f"{participant_name} wants to call {request.name} and waits for approval. Allow or refuse it on the page, "
-        f'or by POST {path} with {{"answer": "allow"}} or {{"answer": "refuse"}}.'
+        f'or by POST {path} with {{"decision": "allow"}} or {{"decision": "refuse"}}.'
     )

@@ -24,7 +24,7 @@ MAX_TITLE_MATCHES = 5  # discussions listed for an ambiguous title
 
 
 class SearchKnowledge(Struct, frozen=True):
-    words: str
+    query: str
 
 
 class ReadDiscussion(Struct, frozen=True):
@@ -37,7 +37,7 @@ class ReadWhiteboard(Struct, frozen=True):
 
 def _tool_info(name: str, description: str, parameters: type[Struct]) -> ToolInfo:
     schema = Raw(msgspec.json.encode(struct_schema(parameters)))
-    return ToolInfo(name=name, description=description, parameters=schema, effects=False)
+    return ToolInfo(name=name, description=description, parameters=schema, has_effects=False)
 
 
 SEARCH_TOOL = _tool_info(
@@ -84,7 +84,7 @@ class BuiltinTools:
         try:
             match name:
                 case SEARCH_TOOL.name:
-                    return ToolOutcome(await self._search_knowledge(msgspec.convert(arguments, SearchKnowledge).words))
+                    return ToolOutcome(await self._search_knowledge(msgspec.convert(arguments, SearchKnowledge).query))
                 case READ_DISCUSSION_TOOL.name:
                     return ToolOutcome(
                         await self._read_discussion(msgspec.convert(arguments, ReadDiscussion).discussion)
@@ -110,7 +110,7 @@ class BuiltinTools:
         if found.id == self._discussion:
             raise UsageError("This is the discussion that you are in.")
         messages = await self._discussions.list_messages(found.id, include_hidden=False)
-        public = [message for message in messages if message.audience is None]
+        public = [message for message in messages if message.visible_to is None]
         material = await asyncio.to_thread(transcript_material, public, MAX_RESULT_CHARACTERS - 1000)
         return f"{found.title}\n\n{material.text or 'Nothing was said in it yet.'}"
 

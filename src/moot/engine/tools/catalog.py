@@ -25,13 +25,13 @@ CLOSE_SECONDS = 10.0  # for the sessions of ended runs, when the process exits
 class ListedTool(Struct, frozen=True, kw_only=True):
     name: str  # `server/tool`, as in the `tools` of a participant
     description: str
-    effects: bool  # a call needs the approval of a user
+    has_effects: bool  # a call needs the approval of a user
     trusted: bool  # unless this is set
 
 
 class ListedServer(Struct, frozen=True, kw_only=True):
     name: str
-    whose: Literal["moot", "server", "own"]  # built-in, of the operator, of the user
+    owner: Literal["moot", "server", "own"]  # built-in, of the operator, of the user
     tools: tuple[ListedTool, ...]
     error: str | None = None  # why the tools could not be listed
 
@@ -86,7 +86,7 @@ class ToolCatalog:
         """Connect to all servers of the tenant concurrently. A failure is in `ListedServer.error`."""
         own = ListedServer(
             name=BUILTIN_SERVER_NAME,
-            whose="moot",
+            owner="moot",
             tools=_describe_tools(BUILTIN_SERVER_NAME, (*ALWAYS_AVAILABLE, WHITEBOARD_TOOL), ()),
         )
         user_servers = [
@@ -100,13 +100,13 @@ class ToolCatalog:
         try:
             source = await self._open_source(tenant, name)
         except MootError as error:
-            return ListedServer(name=name, whose=whose, tools=(), error=str(error))
+            return ListedServer(name=name, owner=whose, tools=(), error=str(error))
         try:
             tools = await source.toolbox.list_tools()
             trusted = [info.name for info in tools if source.is_trusted(info.name)]
-            return ListedServer(name=name, whose=whose, tools=_describe_tools(name, tools, trusted))
+            return ListedServer(name=name, owner=whose, tools=_describe_tools(name, tools, trusted))
         except MootError as error:
-            return ListedServer(name=name, whose=whose, tools=(), error=str(error))
+            return ListedServer(name=name, owner=whose, tools=(), error=str(error))
         finally:
             await source.toolbox.aclose()
 
@@ -154,9 +154,9 @@ class ToolCatalog:
 
     async def _over_budget_message(self, account: str | None, cost: float) -> str | None:
         current = await self._budgets.current_budget(account) if account is not None else None
-        if current is None or current.budget is None or current.spent + cost < current.budget:
+        if current is None or current.weekly_budget_usd is None or current.spent_usd + cost < current.weekly_budget_usd:
             return None
-        return f"This week's budget of {format_usd(current.budget)} is spent. The run ends here."
+        return f"This week's budget of {format_usd(current.weekly_budget_usd)} is spent. The run ends here."
 
 
 def _describe_tools(server: str, tools: Sequence[ToolInfo], trusted: Sequence[str]) -> tuple[ListedTool, ...]:
@@ -164,7 +164,7 @@ def _describe_tools(server: str, tools: Sequence[ToolInfo], trusted: Sequence[st
         ListedTool(
             name=f"{server}/{info.name}",
             description=info.description,
-            effects=info.effects,
+            has_effects=info.has_effects,
             trusted=info.name in trusted,
         )
         for info in tools

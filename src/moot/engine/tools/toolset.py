@@ -19,7 +19,7 @@ from moot.streaming.turn_stream import Emit
 from moot.tools.toolbox import Toolbox, find_argument_problem
 from moot.types.chunks import ToolCall
 from moot.types.errors import MootError
-from moot.types.events import ApprovalGiven, ApprovalWanted, ToolCalled, ToolReturned, TurnKey
+from moot.types.events import ApprovalRequested, ApprovalResolved, ToolCalled, ToolReturned, TurnKey
 from moot.types.primitives import new_id
 from moot.types.requests import Tool, ToolResult
 from moot.types.tools import (
@@ -113,7 +113,7 @@ class Toolset:
             content=truncate_with_note(content, MAX_SHOWN_CHARACTERS),
             is_error=outcome.is_error,
             seconds=int(seconds * 1000) / 1000,
-            said=context.text_length,
+            text_offset=context.text_length,
         )
         result: dict[str, Any] = {name: getattr(tool_use, name) for name in ("name", "content", "is_error", "seconds")}
         await context.emit([ToolReturned(**result, **event_fields)])
@@ -134,7 +134,10 @@ class Toolset:
             arguments = await asyncio.to_thread(_parse_arguments, binding, request)
             if isinstance(arguments, ToolOutcome):
                 return arguments, 0.0
-            if binding.info.effects and (refusal := await self._check_approval(binding, request, context)) is not None:
+            if (
+                binding.info.has_effects
+                and (refusal := await self._check_approval(binding, request, context)) is not None
+            ):
                 return refusal, 0.0
             started = clock()
             return await self._execute_call(binding, request, arguments, context.stop), clock() - started
@@ -159,20 +162,22 @@ class Toolset:
         event_fields, seconds = _event_fields(request), self._approval_seconds
         await self._approval_policy.request_approval(request)
         again = state == "again"
-        await context.emit([ApprovalWanted(name=request.tool, seconds=seconds, again=again, **event_fields)])
+        await context.emit(
+            [ApprovalRequested(name=request.tool, timeout_seconds=seconds, repeated=again, **event_fields)]
+        )
         answer: ApprovalOutcome | None = await wait_at_most(
             self._approval_policy.wait_for_decision(request), seconds, context.approval_stop
         )
         if answer is None:
             answer = "stopped" if context.approval_stop.reason else "expired"
-        await context.emit([ApprovalGiven(answer=answer, **event_fields)])
+        await context.emit([ApprovalResolved(outcome=answer, **event_fields)])
         return ToolOutcome(REFUSALS[answer], is_error=True) if answer in REFUSALS else None
 
     async def _execute_call(
         self, binding: ToolBinding, request: ToolCallRequest, arguments: dict[str, Any], stop: StopSignal
     ) -> ToolOutcome:
         async with self._call_slots:
-            if stop.reason is None and binding.info.effects:
+            if stop.reason is None and binding.info.has_effects:
                 await self._approval_policy.record_call_start(request)
             outcome = None
             if stop.reason is None:
@@ -182,7 +187,7 @@ class Toolset:
             return outcome
         if stop.reason is not None:
             return ToolOutcome("Stopped before it had returned.", is_error=True)
-        maybe = " What it does may still happen." if binding.info.effects else ""
+        maybe = " What it does may still happen." if binding.info.has_effects else ""
         return ToolOutcome(
             f"{binding.title} did not return within {self._tool_seconds:g} s, and was not waited for.{maybe}",
             is_error=True,

@@ -139,9 +139,9 @@ class TurnAttempts:
             message=Answer(result.text, result.thoughts, result.details, result.lesson_items, tools),
             model=self.model.name,
             usage=self._usage,
-            cost=self._cost,
-            finish=result.finish,
+            cost_usd=self._cost,
+            finish_reason=result.finish,
             fault=result.fault,
-            first_token=None if first is None else round(self._wait_seconds + first, 4),
-            latency=self._latency,
+            first_token_seconds=None if first is None else round(self._wait_seconds + first, 4),
+            latency_seconds=self._latency,
         )

@@ -70,7 +70,7 @@ class RunContext(Struct, frozen=True, kw_only=True):
 
 class TurnOptions(Struct, frozen=True, kw_only=True):
     view: View = everything  # selects the visible messages
-    instruction: str = ""  # added to the prompt, not stored as a message
+    instructions: str = ""  # added to the prompt, not stored as a message
     build_instructions: BuildInstructions | None = None  # builds a hidden message that is stored before the turn
     role: MessageRole = "assistant"  # of the stored answer
     lane_status: LaneStatus | None = None  # if set, the turn runs in a lane, which gets this status with an answer

@@ -31,7 +31,7 @@ MAX_WAIT_SECONDS = 20.0  # longest `retry_after` of a rate limit that is waited 
 MAX_PAUSE_SECONDS = 1.0  # longest backoff between two checks of Moot's own call limit
 CALL_LIMIT_REACHED = "Moot has reached its limit of model calls per minute."
 CALL_LIMIT_ADVICE = (
-    f"{CALL_LIMIT_REACHED} Try again in a moment, or raise model_calls_a_minute under [rates] in moot.toml."
+    f"{CALL_LIMIT_REACHED} Try again in a moment, or raise model_calls_per_minute under [rates] in moot.toml."
 )
 BACKOFF_SECONDS = 0.5  # before the first retry; doubled for each further one, with jitter
 

@@ -31,7 +31,7 @@ def turn_message(run_context: RunContext, turn_end: TurnEnded) -> Message:
         content=turn_end.message.text,
         thoughts=turn_end.message.thoughts,
         details=turn_end.message.details,
-        script=turn_end.message.script or None,
+        lesson_items=turn_end.message.lesson_items or None,
         tools=turn_end.message.tools or None,
         participant=turn_end.participant,
         name=run_context.plan.find_participant(turn_end.participant).name,
@@ -41,13 +41,13 @@ def turn_message(run_context: RunContext, turn_end: TurnEnded) -> Message:
         provider=turn_end.model.partition("/")[0],
         model=turn_end.model,
         usage=turn_end.usage,
-        cost=turn_end.cost,
-        latency=turn_end.latency,
-        first_token=turn_end.first_token,
+        cost_usd=turn_end.cost_usd,
+        latency_seconds=turn_end.latency_seconds,
+        first_token_seconds=turn_end.first_token_seconds,
         fault=turn_end.fault,
-        finish=turn_end.finish,
-        audience=run_context.plan.to,
-        version_of=run_context.plan.again.answer if run_context.plan.again else None,
+        finish_reason=turn_end.finish_reason,
+        visible_to=run_context.plan.to,
+        version_of=run_context.plan.regenerate.answer if run_context.plan.regenerate else None,
         created_at=time.time(),
     )
 
@@ -57,7 +57,7 @@ def turn_charge(turn_end: TurnEnded) -> Charge:
         purpose="synthesis" if turn_end.stage == "synthesis" else "answer",
         model=turn_end.model,
         usage=turn_end.usage,
-        cost=turn_end.cost,
+        cost_usd=turn_end.cost_usd,
         participant=turn_end.participant,
     )
 
@@ -68,8 +68,8 @@ def stop_message(reason: StopReason | None) -> str:
             return "Stopped before it had answered."
         case "follow_up_interrupt":
             return "Interrupted by the next message."
-        case "over_cap":
-            return "The run had reached its cap."
+        case "max_cost":
+            return "The run had reached its spending limit."
         case "late":
             return LATE_MESSAGE
     return "It gave no answer."
@@ -84,7 +84,7 @@ def rejection_turn_end(turn_key: TurnKey, participant: Participant, error: Usage
         message=Answer(),
         model=participant.model,
         usage=Usage(),
-        cost=0.0,
+        cost_usd=0.0,
         fault=make_fault("auth", str(error), retryable=False),
     )
 
@@ -100,7 +100,7 @@ def turn_status(result: StreamResult) -> TurnStatus:
     match result.status:
         case "completed" | "tool_call":
             return "completed"
-        case "stopped_by_user" | "follow_up_interrupt" | "late" | "over_cap" as reason:
+        case "stopped_by_user" | "follow_up_interrupt" | "late" | "max_cost" as reason:
             return STATUS_BY_STOP_REASON[reason]
     return "partial" if has_visible_text(result) else "failed"
 

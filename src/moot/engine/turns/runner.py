@@ -40,8 +40,8 @@ from moot.types.errors import UsageError
 from moot.types.events import (
     ANSWERED_STATUSES,
     STATUS_BY_STOP_REASON,
+    InstructionsSent,
     Notice,
-    Prompted,
     TurnEnded,
     TurnKey,
     TurnStatus,
@@ -159,20 +159,22 @@ class TurnRunner:
         return STATUS_BY_STOP_REASON[reason]
 
     async def _stop_at_max_cost(self, more: float = 0.0) -> None:
-        max_cost, spent = self.plan.cap, self._transcript.spent_usd + more
+        max_cost, spent = self.plan.max_cost_usd, self._transcript.spent_usd + more
         if max_cost is not None and spent >= max_cost and self._stop.reason is None:
-            text = f"The run has cost {format_usd(spent)} and its cap is {format_usd(max_cost)}. It ends here."
-            await self._transcript.append_events([Notice(kind="cap", message=text)])
-            self._stop.request_stop("over_cap")
+            text = (
+                f"The run has cost {format_usd(spent)} and its spending limit is {format_usd(max_cost)}. It ends here."
+            )
+            await self._transcript.append_events([Notice(kind="max_cost", message=text)])
+            self._stop.request_stop("max_cost")
 
     async def _enforce_budget(self, cost: float) -> None:
-        """Stop the run if the uncommitted cost of the turn reaches the cap of the run or the weekly budget."""
+        """Stop the run if the uncommitted cost of the turn reaches the limit of the run or the weekly budget."""
         await self._stop_at_max_cost(cost)
         if self._tool_session is None or self._stop.reason is not None:
             return
         if (text := await self._tool_session.check_budget(cost)) is not None:
-            await self._transcript.append_events([Notice(kind="cap", message=text)])
-            self._stop.request_stop("over_cap")
+            await self._transcript.append_events([Notice(kind="max_cost", message=text)])
+            self._stop.request_stop("max_cost")
 
     async def _open_toolset(self, participant: Participant, model: ResolvedModel, stop: StopSignal) -> Toolset | None:
         """Open the participant's tools. Missing tools are notices; the turn continues without them."""
@@ -211,7 +213,7 @@ class TurnRunner:
             ),
             stage=turn_key.stage,
             round=turn_key.round,
-            audience=(turn_key.participant,),
+            visible_to=(turn_key.participant,),
             thread=_lane_thread(turn_key, options),
             hidden=True,
             created_at=time.time(),
@@ -220,7 +222,9 @@ class TurnRunner:
     def _earlier_instructions(self, turn_key: TurnKey) -> list[Message]:
         run = self._run_context.run
         return [
-            m for m in self._transcript.messages if m.run == run and m.hidden and m.audience == (turn_key.participant,)
+            m
+            for m in self._transcript.messages
+            if m.run == run and m.hidden and m.visible_to == (turn_key.participant,)
         ]
 
     def _find_answer_to(self, instructions: Message, turn_key: TurnKey) -> Message | None:
@@ -246,7 +250,7 @@ class TurnRunner:
             self.plan,
             participant,
             options.view(messages, turn_key.participant, self._run_context.run),
-            options.instruction,
+            options.instructions,
             self._run_context.attachments,
         )
         new_lesson_parser: NewLessonParser | None = None
@@ -282,11 +286,11 @@ class TurnRunner:
     def _speaker_names(self, participant: Participant) -> SpeakerNames:
         """Return the participant's own name, and the names of others, as which it must not speak."""
         others = [other.name for other in self.plan.participants if other.id != participant.id]
-        return SpeakerNames(participant.name, (*others, *self.plan.people))
+        return SpeakerNames(participant.name, (*others, *self.plan.human_names))
 
     async def _commit_instructions(self, instructions: Message) -> int:
-        (participant,) = instructions.audience or ("",)
-        event = Prompted(
+        (participant,) = instructions.visible_to or ("",)
+        event = InstructionsSent(
             participant=participant,
             stage=instructions.stage or "",
             round=instructions.round or 0,
@@ -295,7 +299,7 @@ class TurnRunner:
         return await self._transcript.commit_event(event, instructions)
 
     def _newest_message_seq(self) -> int:
-        return max((max(one.number, one.revised) for one in self._transcript.messages), default=0)
+        return max((max(one.seq, one.revised_seq) for one in self._transcript.messages), default=0)
 
     async def _commit_turn(self, turn_end: TurnEnded, options: TurnOptions, visible_until: int) -> TurnStatus:
         message = replace(
@@ -303,8 +307,8 @@ class TurnRunner:
             role=options.role,
             thread=_lane_thread(turn_end.turn_key, options),
             view=options.view.__name__,
-            upto=visible_until,
-            instruction=options.instruction or None,
+            visible_until=visible_until,
+            instructions=options.instructions or None,
         )
         lanes = self._lane_updates(turn_end, options)
         await self._transcript.commit_event(turn_end, message, lanes=lanes, charges=[turn_charge(turn_end)])

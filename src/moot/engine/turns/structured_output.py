@@ -34,7 +34,7 @@ class StructuredResult(Struct, Generic[T], frozen=True, kw_only=True):
     value: T | None
     model: str  # that gave the last answer
     usage: Usage
-    cost: float | None  # US dollars; None if the price is unknown
+    cost_usd: float | None  # US dollars; None if the price is unknown
     fault: Fault | None = None  # also None after a stop
 
     def unwrap(self) -> T:
@@ -62,7 +62,7 @@ async def structured_completion(
         system=_with_schema_prompt(request.system, type_),
         json_schema=Raw(_encode_json(strict_schema(type_))),
     )
-    result: StructuredResult[T] = StructuredResult(value=None, model="", usage=Usage(), cost=0.0)
+    result: StructuredResult[T] = StructuredResult(value=None, model="", usage=Usage(), cost_usd=0.0)
     value: T | str = ""
     for _ in range(max_attempts):
         turn_end = await model_caller.complete_request(chain, current, stop or StopSignal())
@@ -91,8 +91,8 @@ async def complete_analysis(
 
 
 def _add_cost(result: StructuredResult[T], turn_end: TurnEnded) -> StructuredResult[T]:
-    cost = sum_costs((result.cost, turn_end.cost))
-    return replace(result, model=turn_end.model, usage=result.usage + turn_end.usage, cost=cost)
+    cost = sum_costs((result.cost_usd, turn_end.cost_usd))
+    return replace(result, model=turn_end.model, usage=result.usage + turn_end.usage, cost_usd=cost)
 
 
 def _with_schema_prompt(system: str, type_: type[Struct]) -> str:
@@ -108,7 +108,7 @@ def _encode_json(value: object) -> bytes:
 def _parse_answer(turn_end: TurnEnded, type_: type[T], check: Callable[[T], str | None]) -> T | str:
     """Parse the JSON object, ignoring text around it; return an error message for the model if it is invalid."""
     text = turn_end.message.text.replace(ESCAPED_NUL, "")
-    cut = " The answer was cut off at the token limit: write less." if turn_end.finish == "length" else ""
+    cut = " The answer was cut off at the token limit: write less." if turn_end.finish_reason == "length" else ""
     found = text[text.find("{") : text.rfind("}") + 1]
     if not found:
         return f"There is no JSON object in it.{cut}"

@@ -43,7 +43,7 @@ def count_answer_tokens(turns: Iterable[Message]) -> dict[str, TokenCount]:
 def _count_answer(turn: Message) -> TokenCount | None:
     """Return None if the tokens are estimated, or include reasoning or actions, which have no stored text."""
     usage = turn.usage
-    if usage is None or usage.estimated or turn.script or (turn.thoughts and not usage.reasoning):
+    if usage is None or usage.estimated or turn.lesson_items or (turn.thoughts and not usage.reasoning):
         return None
     one = TokenCount(len(turn.content) + len(turn.details), usage.output - usage.reasoning)
     return one if one.is_plausible else None
@@ -85,7 +85,9 @@ def combine_model_limits(
         return ModelLimits(characters_per_token=characters_per_token)
     contexts = [one.context for one in profiles if one.context is not None]
     answer = profiles[0].default_max_tokens
-    return ModelLimits(characters_per_token=characters_per_token, context=min(contexts, default=None), answer=answer)
+    return ModelLimits(
+        characters_per_token=characters_per_token, context_tokens=min(contexts, default=None), max_answer_tokens=answer
+    )
 
 
 PROMPT_CHARS_CEILING = 200_000  # upper limit, even for a larger context

@@ -13,7 +13,7 @@ from moot.prompts.debate import Position, debate_material, label_positions
 from moot.prompts.tasks.task import AnalysisTask, analysis_request, make_cache_key
 from moot.types.debate import Claim, ClaimQuote, DebateClaims, PositionChange
 from moot.types.discussions import Message
-from moot.types.events import LedgerMade
+from moot.types.events import ClaimsExtracted
 
 MIN_QUOTE_CHARACTERS = 12  # shorter strings occur in any answer
 QUOTE_PADDING = r"(?:[\s\"'“”„»«\u2018\u2019…]|\.\.\.)+"  # models add these before and after a quote
@@ -25,9 +25,9 @@ def claims_task(messages: Sequence[Message], run: str, max_chars: int) -> Analys
     rests_on = make_cache_key("ledger", shown)
     return AnalysisTask(
         cache_key=rests_on,
-        request=analysis_request("keep_the_ledger", shown),
+        request=analysis_request("claims", shown),
         answer_type=_claims_answer_type(tuple(labels)),
-        to_result=lambda told: LedgerMade(basis=rests_on, ledger=_verify_claims(told, labels)),
+        to_result=lambda told: ClaimsExtracted(cache_key=rests_on, claims=_verify_claims(told, labels)),
         check=lambda told: None if told.claims else "`claims` is empty: name at least one.",
     )
 
@@ -39,20 +39,22 @@ def _claims_answer_type(labels: tuple[str, ...]) -> type[Struct]:
     sides = [("claim", str), ("supporters", voices), ("opponents", voices)]
     change = [("who", who), ("before", str), ("after", str), ("because_of", who | None), ("quote", str)]
     claims: Any = list[defstruct("AskedClaim", sides)]  # type: ignore[misc]
-    flips: Any = list[defstruct("AskedFlip", change, rename="camel")]  # type: ignore[misc]
-    return defstruct("AskedLedger", [("claims", claims), ("flips", flips)])
+    changes: Any = list[defstruct("AskedChange", change)]  # type: ignore[misc]
+    return defstruct("ExtractedClaims", [("claims", claims), ("position_changes", changes)])
 
 
 def _verify_claims(answer: Any, labels: Mapping[str, Position]) -> DebateClaims:
     """Drop each quote and position change that the messages do not prove, and count the dropped ones."""
     asked = [said for one in answer.claims for said in (*one.supporters, *one.opponents)]
     claims = [_verify_claim(one, labels) for one in answer.claims]
-    flips = [flip for one in answer.flips if (flip := _verify_position_change(one, labels)) is not None]
+    changes = [
+        change for one in answer.position_changes if (change := _verify_position_change(one, labels)) is not None
+    ]
     proven = sum(len(one.supporters) + len(one.opponents) for one in claims)
     return DebateClaims(
         claims=tuple(one for one in claims if one.supporters or one.opponents),
-        flips=tuple(flips),
-        unproven=len(asked) - proven + len(answer.flips) - len(flips),
+        position_changes=tuple(changes),
+        dropped_quotes=len(asked) - proven + len(answer.position_changes) - len(changes),
     )
 
 

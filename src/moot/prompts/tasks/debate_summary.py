@@ -14,11 +14,11 @@ from moot.prompts.tasks.task import AnalysisTask, analysis_request, make_cache_k
 from moot.types.billing import sum_costs
 from moot.types.debate import DebateSummary, ParticipantSummary, TableSummary
 from moot.types.discussions import Message
-from moot.types.events import Agreed, SummaryMade
+from moot.types.events import AgreementChecked, SummaryMade
 from moot.types.participants import Participant
 
 
-class SummaryRow(Struct, frozen=True, rename="camel"):
+class SummaryRow(Struct, frozen=True):
     initial_summary: str
     refined_summary: str
     changed_position: bool
@@ -34,12 +34,14 @@ def agreement_task(messages: Sequence[Message], run: str, max_chars: int) -> Ana
     labels = label_positions(messages, run)
     shown = debate_material(messages, run, {label: [one.first] for label, one in labels.items()}, max_chars)
     rests_on = make_cache_key("agreed", shown)
-    saved = sum_costs(one.first.cost for one in labels.values())
+    saved = sum_costs(one.first.cost_usd for one in labels.values())
     return AnalysisTask(
         cache_key=rests_on,
-        request=analysis_request("do_they_agree", shown),
+        request=analysis_request("agreement_check", shown),
         answer_type=AgreementVerdict,
-        to_result=lambda told: Agreed(basis=rests_on, agree=told.agree, reason=told.reason, saved=saved),
+        to_result=lambda told: AgreementChecked(
+            cache_key=rests_on, agree=told.agree, reason=told.reason, saved_usd=saved
+        ),
         check=lambda told: None if told.reason.strip() else "`reason` is empty.",
     )
 
@@ -62,7 +64,7 @@ def debate_summary_task(
 
     def to_result(answer: Any) -> SummaryMade:
         rows = {one.participant: getattr(answer, label) for label, one in labels.items()}
-        return SummaryMade(basis=rests_on, summary=_build_summary(asked, answer, rows, participants))
+        return SummaryMade(cache_key=rests_on, summary=_build_summary(asked, answer, rows, participants))
 
     return AnalysisTask(
         cache_key=rests_on,

@@ -14,7 +14,7 @@ from moot.prompts.lesson import replay_messages, turn_action_names
 from moot.prompts.tasks.task import AnalysisTask, accept_any_answer, analysis_request, make_cache_key
 from moot.prompts.visibility import messages_visible_to_all
 from moot.types.discussions import Message
-from moot.types.events import ANSWERED_STATUSES, Decided
+from moot.types.events import ANSWERED_STATUSES, SpeakerSelected
 from moot.types.modes import LESSON_ENDS, LESSON_STAGE, PREVIEW_CHARACTERS, USER_SPEAKS_NEXT
 from moot.types.participants import LessonRole, Participant
 from moot.types.run_plan import RunPlan
@@ -83,13 +83,13 @@ def build_director_context(
         turn=turn,
         previous_turns=tuple(map(_turn_preview, turns)),
         messages=tuple(DirectorMessage(m.name or "The user", m.content, m.role == "user") for m in spoken),
-        trigger=None if begun else plan.directed.trigger,
+        trigger=None if begun else plan.directed.first_speaker,
         topic=plan.directed.topic,
         board=replay_messages(before),
     )
 
 
-def decide_by_rules(context: DirectorContext) -> Decided | None:
+def decide_by_rules(context: DirectorContext) -> SpeakerSelected | None:
     """Return None if the rules allow more than one choice; then a model decides."""
     turns = context.previous_turns[-MAX_SILENT_TURNS:]
     if not context.participants:
@@ -120,7 +120,7 @@ def decide_by_rules(context: DirectorContext) -> Decided | None:
     return None
 
 
-def fallback_decision(context: DirectorContext) -> Decided:
+def fallback_decision(context: DirectorContext) -> SpeakerSelected:
     """Used if the model task fails."""
     return _make_decision(context, speaker_candidates(context)[0].id, "Has spoken least so far.")
 
@@ -142,8 +142,10 @@ def director_task(context: DirectorContext) -> AnalysisTask:
     form = defstruct("Choice", [("next", Literal[choices]), ("reason", str)], frozen=True)
     rests_on = _decision_cache_key(context)
 
-    def to_result(answer: Any) -> Decided:
-        return Decided(basis=rests_on, turn=context.turn, next=answer.next, reason=answer.reason[:300], by="model")
+    def to_result(answer: Any) -> SpeakerSelected:
+        return SpeakerSelected(
+            cache_key=rests_on, turn=context.turn, next=answer.next, reason=answer.reason[:300], decided_by="model"
+        )
 
     return AnalysisTask(
         cache_key=rests_on,
@@ -155,8 +157,8 @@ def director_task(context: DirectorContext) -> AnalysisTask:
     )
 
 
-def _make_decision(context: DirectorContext, next: str, reason: str) -> Decided:
-    return Decided(basis=_decision_cache_key(context), turn=context.turn, next=next, reason=reason)
+def _make_decision(context: DirectorContext, next: str, reason: str) -> SpeakerSelected:
+    return SpeakerSelected(cache_key=_decision_cache_key(context), turn=context.turn, next=next, reason=reason)
 
 
 def _decision_cache_key(context: DirectorContext) -> str:

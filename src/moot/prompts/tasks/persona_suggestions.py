@@ -44,7 +44,7 @@ def proposals_request(
         parts.append(quote_block("Asked about it, they answered", "\n\n".join(lines)))
     if existing_names:
         parts.append(f"There already, so leave these out: {', '.join(existing_names[:MAX_NAMES])}.")
-    return _suggestion_request(load_template("propose_perspectives"), parts)
+    return _suggestion_request(load_template("persona_suggestions"), parts)
 
 
 def _suggestion_request(system: str, parts: Sequence[Text | str]) -> ModelRequest:

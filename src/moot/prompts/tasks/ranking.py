@@ -13,7 +13,7 @@ from moot.prompts.tasks.task import AnalysisTask, accept_any_answer, analysis_re
 from moot.prompts.tokens import fit_texts
 from moot.types.debate import RankedAnswer, Ranking
 from moot.types.discussions import Message
-from moot.types.events import BallotCast, RankingMade
+from moot.types.events import RankingMade, VoteCast
 
 Score = Literal[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
 
@@ -40,14 +40,14 @@ def vote_task(messages: Sequence[Message], run: str, max_chars: int, *, voter: s
 
     return AnalysisTask(
         cache_key=rests_on,
-        request=analysis_request("judge_the_answers", material),
+        request=analysis_request("ranking", material),
         answer_type=form,
-        to_result=lambda told: BallotCast(basis=rests_on, participant=voter, order=rank_participants(told)),
+        to_result=lambda told: VoteCast(cache_key=rests_on, participant=voter, ranking=rank_participants(told)),
         check=accept_any_answer,
     )
 
 
-def count_votes(votes_cast: Sequence[BallotCast]) -> RankingMade:
+def count_votes(votes_cast: Sequence[VoteCast]) -> RankingMade:
     """Borda count: one point per lower answer, half a point per tie.
 
     Sorted by points per vote, because the number of votes per answer can differ.
@@ -55,16 +55,16 @@ def count_votes(votes_cast: Sequence[BallotCast]) -> RankingMade:
     points: dict[str, float] = {}
     votes: dict[str, int] = {}
     for one in votes_cast:
-        below = sum(len(level) for level in one.order)
-        for level in one.order:
+        below = sum(len(level) for level in one.ranking)
+        for level in one.ranking:
             below -= len(level)
             for who in level:
                 points[who] = points.get(who, 0.0) + below + (len(level) - 1) / 2
                 votes[who] = votes.get(who, 0) + 1
     best = sorted(points, key=lambda who: (-points[who] / votes[who], who))
     places = tuple(RankedAnswer(participant=who, points=points[who], votes=votes[who]) for who in best)
-    told = Ranking(places=places, ballots={one.participant: one.order for one in votes_cast})
-    return RankingMade(basis=make_cache_key("ranking", *sorted(one.basis for one in votes_cast)), ranking=told)
+    told = Ranking(answers=places, votes={one.participant: one.ranking for one in votes_cast})
+    return RankingMade(cache_key=make_cache_key("ranking", *sorted(one.cache_key for one in votes_cast)), ranking=told)
 
 
 def _remove_names(text: str, names: Sequence[str]) -> str:

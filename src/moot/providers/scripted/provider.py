@@ -57,25 +57,25 @@ class ScriptedProvider:
 
     def call_cost_usd(self, model: str, usage: Usage) -> float | None:
         script = self._scripts.by_name.get(model)
-        return script.price * (usage.input + usage.output) / 1_000_000 if script else 0.0
+        return script.usd_per_million_tokens * (usage.input + usage.output) / 1_000_000 if script else 0.0
 
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:  # noqa: ARG002
         reply = self._scripts.next_reply(request)
         script, fault = reply.script, reply.fault
-        await asyncio.sleep(script.delay)
+        await asyncio.sleep(script.delay_seconds)
         if fault in {"silence", "keepalive"}:
             await asyncio.Event().wait()
         if fault in IMMEDIATE_FAULTS:
             yield [Failed(IMMEDIATE_FAULTS[fault])]
             return
         for position, chunk in enumerate(_answer_chunks(reply)):
-            if fault in MIDSTREAM_FAULTS and (position == script.fault_after or isinstance(chunk, ToolCall)):
+            if fault in MIDSTREAM_FAULTS and (position == script.fault_after_chunks or isinstance(chunk, ToolCall)):
                 break
             if position:
-                await asyncio.sleep(script.pace)
+                await asyncio.sleep(script.chunk_interval_seconds)
             yield [chunk]
         while fault == "endless":
-            await asyncio.sleep(script.pace)
+            await asyncio.sleep(script.chunk_interval_seconds)
             yield [Text(reply.answer)]
         yield _final_chunks(reply)
 

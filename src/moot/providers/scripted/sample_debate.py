@@ -26,10 +26,10 @@ measured it: so measure it on the smallest part, not on paper."""
 
 def _position_row(first: str, last: str, points: list[str], *, changed: bool = False) -> dict[str, object]:
     return {
-        "initialSummary": first,
-        "refinedSummary": last,
-        "changedPosition": changed,
-        "keyPoints": points,
+        "initial_summary": first,
+        "refined_summary": last,
+        "changed_position": changed,
+        "key_points": points,
     }
 
 
@@ -51,7 +51,7 @@ FIGURES_CLAIM = {
 }
 TWO_PARTICIPANT_CLAIMS = {
     "claims": [{"claim": RELEASE_CLAIM, "supporters": [RELEASE_QUOTE], "opponents": []}, FIGURES_CLAIM],
-    "flips": [],
+    "position_changes": [],
 }
 THREE_PARTICIPANT_CLAIMS = {
     "claims": [
@@ -62,12 +62,12 @@ THREE_PARTICIPANT_CLAIMS = {
         },
         FIGURES_CLAIM,
     ],
-    "flips": [
+    "position_changes": [
         {
             "who": "p3",
             "before": "Wait a quarter.",
             "after": "Split one part first.",
-            "becauseOf": "p1",
+            "because_of": "p1",
             "quote": "I change my position",
         }
     ],

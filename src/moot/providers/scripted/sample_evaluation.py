@@ -1,4 +1,4 @@
-"""Two scripts for evaluations, persona suggestions and summaries: `scholar`, a participant, and `clerk`, a task model.
+"""Two scripts for evaluations, persona suggestions and summaries: `scholar`, a participant, and `task-model`, a task model.
 
 The answers are selected by substrings of Moot's default prompts. The evaluation must have two assertions: the answer
 gives a reason, and it names a source.

@@ -77,50 +77,60 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The behaviour of one scripted model, as written in a script file."""
 
     answer: str = SAMPLE_ANSWER  # placeholders: {question}, {system}, {model}
-    when: dict[str, str] = {}  # other answers by a substring of the prompt; the first match replaces `answer`
+    answer_if_contains: dict[
+        str, str
+    ] = {}  # other answers by a substring of the prompt; the first match replaces `answer`
     thoughts: str = ""
     tool: ScriptedTool | None = None
-    calls: int = 1  # how often the model calls `tool` before it answers with `then`
-    then: str = "{result}"  # {result} is the result of the last call
-    chunk: int = 8  # characters of each text chunk
-    delay: float = 0.0  # seconds before the first chunk
-    pace: float = 0.0  # seconds between chunks
-    finish: FinishReason = "stop"
+    tool_calls: int = 1  # how often the model calls `tool` before it answers with `answer_after_tool`
+    answer_after_tool: str = "{result}"  # {result} is the result of the last call
+    chunk_chars: int = 8  # characters of each text chunk
+    delay_seconds: float = 0.0  # seconds before the first chunk
+    chunk_interval_seconds: float = 0.0  # seconds between chunks
+    finish_reason: FinishReason = "stop"
     fault: str = ""  # a key of SCRIPT_FAULTS
-    fault_after: int = 3  # chunks before the fault
-    fault_times: int = 0  # how many of the first requests fail; 0: all
-    price: float = 0.0  # US dollars per million tokens, input and output
+    fault_after_chunks: int = 3  # chunks before the fault
+    faulty_calls: int = 0  # how many of the first requests fail; 0: all
+    usd_per_million_tokens: float = 0.0  # US dollars per million tokens, input and output
 
     def answer_for(self, prompt: str) -> str:
-        return next((answer for words, answer in self.when.items() if words in prompt), self.answer)
+        return next((answer for words, answer in self.answer_if_contains.items() if words in prompt), self.answer)
 
 
 LOOK_UP_TOOL = ScriptedTool("look_up", '{"word": "moot"}')
 
 BUILT_IN_SCRIPTS: dict[str, Script] = {
     "echo": Script(answer="{question}"),
-    "slow": Script(delay=0.5, pace=0.25),
-    "steady": Script(pace=0.03),
-    "long": Script(answer=" ".join([SAMPLE_ANSWER] * 4), pace=0.25),
-    "thinker": Script(thoughts="Who sits where? A round table answers that by not asking.", pace=0.03),
+    "slow": Script(delay_seconds=0.5, chunk_interval_seconds=0.25),
+    "steady": Script(chunk_interval_seconds=0.03),
+    "long": Script(answer=" ".join([SAMPLE_ANSWER] * 4), chunk_interval_seconds=0.25),
+    "thinker": Script(
+        thoughts="Who sits where? A round table answers that by not asking.", chunk_interval_seconds=0.03
+    ),
     "tool": Script(answer="", tool=LOOK_UP_TOOL),
     "librarian": Script(
         answer="Let me look that up.",
-        tool=ScriptedTool("moot__search_knowledge", '{"words": "table"}'),
-        then="This is what is known:\n\n{result}",
-        pace=0.01,
+        tool=ScriptedTool("moot__search_knowledge", '{"query": "table"}'),
+        answer_after_tool="This is what is known:\n\n{result}",
+        chunk_interval_seconds=0.01,
     ),
-    "flaky": Script(fault="overloaded", fault_times=1),
+    "flaky": Script(fault="overloaded", faulty_calls=1),
     **{
-        name: Script(answer=first, when=sample_debate.later_answers(second), pace=0.01)
+        name: Script(answer=first, answer_if_contains=sample_debate.later_answers(second), chunk_interval_seconds=0.01)
         for name, (first, second) in sample_debate.DEBATER_ANSWERS.items()
     },
     **{
-        name: Script(answer=first, when=later, pace=0.01)
+        name: Script(answer=first, answer_if_contains=later, chunk_interval_seconds=0.01)
         for name, (first, later) in sample_lesson.LESSON_ANSWERS.items()
     },
-    "scholar": Script(answer=sample_evaluation.PLAIN_ANSWER, when=sample_evaluation.SCHOLAR_ANSWERS, pace=0.01),
-    "clerk": Script(answer="Tables and their heads", when=sample_evaluation.TASK_ANSWERS, chunk=100),
+    "scholar": Script(
+        answer=sample_evaluation.PLAIN_ANSWER,
+        answer_if_contains=sample_evaluation.SCHOLAR_ANSWERS,
+        chunk_interval_seconds=0.01,
+    ),
+    "task-model": Script(
+        answer="Tables and their heads", answer_if_contains=sample_evaluation.TASK_ANSWERS, chunk_chars=100
+    ),
     **{name: Script(fault=name) for name in SCRIPT_FAULTS},
     "separators": Script(fault="separators", answer="one\u2028two\u2029three\u0085four"),
     "nul": Script(fault="nul", answer="no\0thing is \ud800 lost"),
@@ -138,12 +148,12 @@ class ScriptedReply(Struct, frozen=True):
     tool: ScriptedTool | None = None
 
     def text_pieces(self) -> list[str]:
-        size = self.script.chunk
+        size = self.script.chunk_chars
         return [self.answer[at : at + size] for at in range(0, len(self.answer), size)]
 
     @property
     def finish_reason(self) -> FinishReason:
-        return FAULT_FINISH_REASONS.get(self.fault, self.script.finish)
+        return FAULT_FINISH_REASONS.get(self.fault, self.script.finish_reason)
 
     @property
     def output_tokens(self) -> int:
@@ -167,13 +177,13 @@ class Scripts:
         name = request.model
         script = self.by_name[name]
         self._call_counts[name] += 1
-        faulty = not script.fault_times or self._call_counts[name] <= script.fault_times
+        faulty = not script.faulty_calls or self._call_counts[name] <= script.faulty_calls
         values = {"question": last_user_text(request), "system": request.system, "model": name}
         results = tool_results(request)
-        tool = script.tool if len(results) < script.calls else None
+        tool = script.tool if len(results) < script.tool_calls else None
         answer = script.answer_for(f"{request.system}\n{values['question']}")
         if results:
-            answer = "" if tool else script.then.replace("{result}", results[-1])
+            answer = "" if tool else script.answer_after_tool.replace("{result}", results[-1])
         for placeholder, value in values.items():
             answer = answer.replace(f"{{{placeholder}}}", value)
         prompt_chars = len(values["question"]) + sum(map(len, results))
@@ -212,8 +222,10 @@ def load_scripts(path: Path) -> dict[str, Script]:
     for name, script in loaded.items():
         if script.fault and script.fault not in SCRIPT_FAULTS:
             raise BadSettings(f"{path}: {name}.fault: unknown fault {script.fault!r}. `moot lab list` lists them.")
-        if script.chunk < 1:
-            raise BadSettings(f"{path}: {name}.chunk: {script.chunk} is too small. It must be 1 or more.")
-        if script.price < 0:
-            raise BadSettings(f"{path}: {name}.price: {script.price} is negative. It must be 0 or more.")
+        if script.chunk_chars < 1:
+            raise BadSettings(f"{path}: {name}.chunk: {script.chunk_chars} is too small. It must be 1 or more.")
+        if script.usd_per_million_tokens < 0:
+            raise BadSettings(
+                f"{path}: {name}.price: {script.usd_per_million_tokens} is negative. It must be 0 or more."
+            )
     return {**BUILT_IN_SCRIPTS, **loaded}

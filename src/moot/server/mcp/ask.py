@@ -31,12 +31,12 @@ ProgressCallback = Callable[[float, str], Awaitable[None]]
 
 
 class AskInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The question goes to exactly one of: a line-up, models, an existing discussion."""
+    """The question goes to exactly one of: a preset, models, an existing discussion."""
 
     question: Annotated[MessageText, Meta(description="What to ask them.")]
-    line_up: Annotated[
-        Id | None, Meta(description="The name or the id of a saved line-up; list_line_ups names them.")
-    ] = None
+    preset: Annotated[Id | None, Meta(description="The name or the id of a saved preset; list_presets names them.")] = (
+        None
+    )
     models: Annotated[
         Annotated[list[ModelName], Meta(min_length=1, max_length=24)] | None,
         Meta(description="The models to ask, each as provider/model. One may be named twice."),
@@ -46,15 +46,15 @@ class AskInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Meta(
             description="How they speak: single, parallel (each for itself), consensus (in turn, hearing each "
             "other), debate (alone, then having read the others, and one sums up), advisors, directed. Left out, it "
-            "is that of the line-up, or single for one model and parallel for several."
+            "is that of the preset, or single for one model and parallel for several."
         ),
     ] = None
     discussion: Annotated[
         Id | None, Meta(description="The id of a discussion to go on with, instead of a new one.")
     ] = None
-    cap: Annotated[MaxCostUsd | None, Meta(description="Begin nothing more once it has cost so many US dollars.")] = (
-        None
-    )
+    max_cost_usd: Annotated[
+        MaxCostUsd | None, Meta(description="Begin nothing more once it has cost so many US dollars.")
+    ] = None
 
 
 class AskResult(Struct, frozen=True, kw_only=True):
@@ -109,8 +109,8 @@ class AskRunner:
 
     async def _start_run(self, caller: Caller, request: AskInput) -> StartedRun:
         text = require_text(request.question, "question")
-        if sum(value is not None for value in (request.line_up, request.models, request.discussion)) != 1:
-            raise UsageError("Name exactly one of line_up, models and discussion.")
+        if sum(value is not None for value in (request.preset, request.models, request.discussion)) != 1:
+            raise UsageError("Name exactly one of preset, models and discussion.")
         await self._limits.count_message(caller.account)
         if request.discussion is not None:
             return await self._continue_discussion(caller, request.discussion, request, text)
@@ -128,19 +128,19 @@ class AskRunner:
             )
         await self._limits.count_run_start(caller.account, discussion.mode)
         return await self._discussion_service.send_message(
-            caller, NewMessage(discussion=id, message=words, cap=request.cap)
+            caller, NewMessage(discussion=id, message=words, max_cost_usd=request.max_cost_usd)
         )
 
     async def _build_draft(self, caller: Caller, request: AskInput) -> DiscussionDraft:
-        if request.line_up is None:
+        if request.preset is None:
             return DiscussionDraft(
                 message=request.question,
                 participants=list(request.models or ()),
                 mode=request.mode,
-                cap=request.cap,
+                max_cost_usd=request.max_cost_usd,
             )
-        preset = await self._find_preset(caller, request.line_up)
-        values = msgspec.to_builtins(preset) | {"message": request.question, "cap": request.cap}
+        preset = await self._find_preset(caller, request.preset)
+        values = msgspec.to_builtins(preset) | {"message": request.question, "max_cost_usd": request.max_cost_usd}
         fields = {name: values[name] for name in DiscussionDraft.__struct_fields__ if name in values}
         return msgspec.convert(fields | {"mode": request.mode or preset.mode}, DiscussionDraft)
 
@@ -150,14 +150,14 @@ class AskRunner:
         cursor: str | None = None
         while True:
             page = await self._presets.list_presets(caller.tenant, cursor=cursor)
-            for one in page.line_ups:
+            for one in page.presets:
                 if one.id == name_or_id or one.name.casefold() == name_or_id.casefold():
                     return one
-            names += [one.name for one in page.line_ups]
+            names += [one.name for one in page.presets]
             if (cursor := page.next) is None:
                 break
         known = f"There are {', '.join(names[:20])}." if names else "There is none yet. Name models instead."
-        raise NotFound(f"line_up: there is no line-up {name_or_id!r}. {known}")
+        raise NotFound(f"preset: there is no preset {name_or_id!r}. {known}")
 
     async def _wait_for_result(
         self, caller: Caller, started: StartedRun, report_progress: ProgressCallback

@@ -8,7 +8,7 @@ from moot.engine.tools.approvals import approval_instructions
 from moot.types.chunks import LENGTH_LIMIT_NOTE
 from moot.types.events import (
     ANSWERED_STATUSES,
-    ApprovalWanted,
+    ApprovalRequested,
     Event,
     Notice,
     StageStarted,
@@ -59,7 +59,7 @@ class McpRunReport:
                 return f"{self._participant_name(event.participant)} is asked ({event.model})."
             case Notice(message=message):
                 return message
-            case ApprovalWanted():
+            case ApprovalRequested():
                 return approval_instructions(self._participant_name(event.participant), event)
             case TurnEnded():
                 return f"{self._participant_name(event.participant)} has ended: {event.status}."
@@ -93,7 +93,7 @@ class McpRunReport:
             model=turn.model,
             status=turn.status,
             text="\n\n".join(part.strip() for part in (turn.message.text, turn.message.details) if part.strip()),
-            fault=turn.fault.message if turn.fault else LENGTH_LIMIT_NOTE if turn.finish == "length" else None,
+            fault=turn.fault.message if turn.fault else LENGTH_LIMIT_NOTE if turn.finish_reason == "length" else None,
         )
 
     def _participant_name(self, participant: str) -> str:

@@ -24,7 +24,7 @@ from moot.types.accounts import Caller
 from moot.types.errors import MootError
 
 INSTRUCTIONS = (
-    "Moot puts several language models around one table. Use ask to put a question to a line-up or to models; "
+    "Moot puts several language models around one table. Use ask to put a question to a preset or to models; "
     "the discussion that it names can be gone on with, and read."
 )
 

@@ -97,16 +97,16 @@ class McpTools:
             McpTool(
                 name="ask",
                 title="Ask several models at one table",
-                description="Put a question to a saved line-up or to models, in a mode such as debate, and wait for "
+                description="Put a question to a saved preset or to models, in a mode such as debate, and wait for "
                 "what they say. The answer names the discussion, which can be gone on with and read.",
                 input_type=AskInput,
                 handler=self._ask_question,
                 read_only=False,
             ),
             McpTool(
-                name="list_line_ups",
-                title="List saved line-ups",
-                description="Tell which line-ups there are: who sits there, and how they speak.",
+                name="list_presets",
+                title="List saved presets",
+                description="Tell which presets there are: who sits there, and how they speak.",
                 input_type=NoInput,
                 handler=self._list_presets,
             ),
@@ -147,8 +147,8 @@ class McpTools:
 
     async def _list_presets(self, caller: Caller, _: NoInput, __: ProgressCallback) -> ToolOutput:
         page = await self._presets.list_presets(caller.tenant, limit=100)
-        lines = [f"- {one.name} ({one.id}): {one.mode}, {_participant_list(one.participants)}" for one in page.line_ups]
-        return _list_output(lines, {"line_ups": page.line_ups}, "There is no line-up yet: ask models instead.")
+        lines = [f"- {one.name} ({one.id}): {one.mode}, {_participant_list(one.participants)}" for one in page.presets]
+        return _list_output(lines, {"presets": page.presets}, "There is no preset yet: ask models instead.")
 
     async def _list_discussions(self, caller: Caller, query: ListDiscussionsInput, _: ProgressCallback) -> ToolOutput:
         page = await self._discussions.list_discussions(caller.tenant, limit=query.limit, q=query.q or None)

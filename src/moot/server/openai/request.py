@@ -138,7 +138,7 @@ def _history_message(
         run=f"earlier/{turn}",
         role="user" if is_user else "assistant",
         content=_user_text(one, words) if is_user else words,
-        number=number,
+        seq=number,
         participant=author.id if author else None,
         name=None if is_user else author.name if author else one.name,
         stage=None if is_user else "answer",

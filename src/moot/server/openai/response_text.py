@@ -15,7 +15,7 @@ from moot.types.chunks import Usage
 from moot.types.errors import ProviderError
 from moot.types.events import (
     ANSWERED_STATUSES,
-    ApprovalWanted,
+    ApprovalRequested,
     Event,
     Notice,
     NoticeKind,
@@ -38,7 +38,7 @@ STAGE_LABELS = {"initial": "first answer", "debate": "having read the others", "
 RESTART_MARKER = "\n\n[The text above was cut off. The answer restarts here:]\n\n"
 STOPPED_MESSAGE = "The run was stopped before it finished."
 NO_ANSWER_MESSAGE = "No participant answered."
-PARTIAL_EVENTS = (TurnStarted, TextDelta, ThoughtDelta, TextRetracted, ApprovalWanted)
+PARTIAL_EVENTS = (TurnStarted, TextDelta, ThoughtDelta, TextRetracted, ApprovalRequested)
 FINISH_REASONS: dict[ModelFinishReason, FinishReason] = {
     "length": "length",
     "content_filter": "content_filter",
@@ -111,7 +111,7 @@ class ResponseText:
                 yield from self._add_text(event.turn_key, event.text)
             case ThoughtDelta() if self._shows_thoughts(event.turn_key):
                 yield self._add_thought(event.turn_key, event.text)
-            case ApprovalWanted():
+            case ApprovalRequested():
                 yield self._approval_piece(event)
             case TurnEnded():
                 yield from self._finish_turn(event)
@@ -144,7 +144,7 @@ class ResponseText:
         turn.pending_texts.clear()
         turn.has_text = False
 
-    def _approval_piece(self, approval: ApprovalWanted) -> TextPiece:
+    def _approval_piece(self, approval: ApprovalRequested) -> TextPiece:
         """Return the approval request at once, without buffering: the active turn itself may wait for it."""
         instructions = approval_instructions(self._participant_name(approval.turn_key), approval)
         after = "\n\n" if self._active_turn and not self._is_content(self._active_turn) else ""
@@ -248,8 +248,8 @@ class ResponseText:
 
 def _finish_reason(event: TurnEnded) -> FinishReason | None:
     """Return None for a complete answer. OpenAI has no reason for a partial answer, so it becomes `length`."""
-    if event.finish in FINISH_REASONS:
-        return FINISH_REASONS[event.finish]
+    if event.finish_reason in FINISH_REASONS:
+        return FINISH_REASONS[event.finish_reason]
     return "length" if event.status == "partial" else None
 
 

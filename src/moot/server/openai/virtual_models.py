@@ -18,7 +18,7 @@ from moot.types.run_plan import RunPlan
 
 MODE_MODELS: dict[str, ModeName] = {f"moot/{mode}": mode for mode in MODE_NAMES}
 MODE_PREFIX = "moot/"
-PRESET_PREFIX = "line-up/"
+PRESET_PREFIX = "preset/"
 MAX_LISTED_PRESETS = 200
 DEFAULT_ROUNDS = 2
 PLACEHOLDER_LANGUAGE = "en"  # never sent to a model: an OpenAI client chooses the language in its messages
@@ -41,7 +41,7 @@ class VirtualModels:
 
     async def list_models(self, caller: Caller) -> tuple[ModelObject, ...]:
         """List modes and presets. Real models also work as names, but listing them would query every provider."""
-        presets = (await self._presets.list_presets(caller.tenant, limit=MAX_LISTED_PRESETS)).line_ups
+        presets = (await self._presets.list_presets(caller.tenant, limit=MAX_LISTED_PRESETS)).presets
         newest = {one.name: one for one in reversed(presets)}
         return (
             *(ModelObject(id=name) for name in MODE_MODELS),
@@ -61,7 +61,7 @@ class VirtualModels:
             caller.tenant,
             self._discussion_service.draft_discussion(await self._new_discussion(caller, name), PLACEHOLDER_LANGUAGE),
         )
-        return replace(plan, language=None, introduced=plan.spec.knows_others, minutes=False)
+        return replace(plan, language=None, knows_others=plan.spec.knows_others, debate_report=False)
 
     async def _new_discussion(self, caller: Caller, name: str) -> NewDiscussion:
         if name.startswith(PRESET_PREFIX):

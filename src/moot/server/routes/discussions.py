@@ -28,7 +28,7 @@ from moot.store.discussions.discussions import DiscussionPage, Discussions
 from moot.store.runs.findings import load_results_and_notices
 from moot.types.accounts import Caller
 from moot.types.discussions import Discussion, DiscussionStatus, Message, Run
-from moot.types.events import Notice, Recapped
+from moot.types.events import Notice, ReferenceSummarized
 from moot.types.requests import ModelRequest
 
 BeforeSeq = Annotated[int | None, QueryParameter(ge=1, le=2**63 - 1, description="Older than this message")]
@@ -42,7 +42,7 @@ class DiscussionDetail(Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
     before: int | None  # query parameter for the previous page; None: this is the first page
     runs: tuple[Run, ...]  # active runs
-    told: tuple[Notice | Recapped, ...]  # notices and reference summaries of the runs on this page
+    notices: tuple[Notice | ReferenceSummarized, ...]  # notices and reference summaries of the runs on this page
 
 
 class AcceptedRun(Struct, frozen=True, kw_only=True):
@@ -97,13 +97,15 @@ class DiscussionRoutes(Controller):
         discussion = await discussions.get_discussion(caller.tenant, id)
         messages = await discussions.list_messages(id, before=before, limit=limit + 1, include_hidden=False)
         page = messages[-limit:]
-        results = await load_results_and_notices(database, {one.run for one in page if one.run}, Notice, Recapped)
+        results = await load_results_and_notices(
+            database, {one.run for one in page if one.run}, Notice, ReferenceSummarized
+        )
         return DiscussionDetail(
             discussion=discussion,
             messages=page,
-            before=page[0].number if len(messages) > limit else None,
+            before=page[0].seq if len(messages) > limit else None,
             runs=await discussions.live_runs(caller.tenant, id),
-            told=tuple(one for one in results if isinstance(one, (Notice, Recapped))),
+            notices=tuple(one for one in results if isinstance(one, (Notice, ReferenceSummarized))),
         )
 
     @patch("/{id:str}", summary="Change a discussion; omitted fields keep their value")
@@ -134,7 +136,11 @@ class DiscussionRoutes(Controller):
         """Start a run that answers the message. Active runs are interrupted; their partial answers are kept."""
         await rate_limits.count_run_start(caller.account, (await discussions.get_discussion(caller.tenant, id)).mode)
         new_message = NewMessage(
-            discussion=id, message=require_text(data.message), to=data.to, files=data.files, cap=data.cap
+            discussion=id,
+            message=require_text(data.message),
+            to=data.to,
+            files=data.files,
+            max_cost_usd=data.max_cost_usd,
         )
         started = await discussion_service.send_message(caller, new_message, idempotency_key)
         return AcceptedRun(message=started.message, run=started.run)

@@ -27,14 +27,14 @@ from moot.types.primitives import ModelName
 class AssertionsInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     # One assertion per line.
     assertions: Annotated[str, Meta(min_length=1, max_length=2 * MAX_ASSERTIONS * MAX_ASSERTION_CHARACTERS)]
-    judge: ModelName | None = None  # default: the task model (`clerk`), else the model of the answer
+    judge: ModelName | None = None  # default: the `task_model`, else the model of the answer
 
 
 class EvaluationRoutes(Controller):
     path = "/api"
-    tags = ("trials",)
+    tags = ("evaluations",)
 
-    @post("/messages/{id:str}/assertions", guards=[model_request_rate], summary="Judge an answer by assertions")
+    @post("/messages/{id:str}/evaluations", guards=[model_request_rate], summary="Judge an answer by assertions")
     async def judge_answer(
         self,
         id: FromPath[str],
@@ -53,7 +53,7 @@ class EvaluationRoutes(Controller):
         evaluation = evaluation_judge.evaluate_answer(request.user, id, assertions, data.judge)
         return await run_until_disconnect(request, revocations, evaluation)
 
-    @get("/messages/{id:str}/assertions", summary="List the trials of an answer, newest first")
+    @get("/messages/{id:str}/evaluations", summary="List the evaluations of an answer, newest first")
     async def list_evaluations(
         self,
         id: FromPath[str],
@@ -64,14 +64,14 @@ class EvaluationRoutes(Controller):
         message = await discussions.find_message(caller.tenant, id)
         return await evaluations.list_evaluations(caller.tenant, message.id)
 
-    @get("/trials/{id:str}", summary="Get a trial with its rounds")
+    @get("/evaluations/{id:str}", summary="Get an evaluation with its rounds")
     async def get_evaluation(
         self, id: FromPath[str], caller: Given[Caller], evaluations: Given[Evaluations]
     ) -> Evaluation:
         return await evaluations.get_evaluation(caller.tenant, id)
 
     @post(
-        "/trials/{id:str}/improve",
+        "/evaluations/{id:str}/improve",
         status_code=200,
         guards=[model_request_rate],
         media_type=SSE_MEDIA_TYPE,
@@ -87,14 +87,14 @@ class EvaluationRoutes(Controller):
     ) -> Response[str]:
         """Closing the stream stops the work. Finished rounds are stored; the next request continues after them.
 
-        A trial has at most ten rounds. Nothing changes until the trial is accepted.
+        An evaluation has at most ten rounds. Nothing changes until the best round is applied.
         """
         discussion_service.reject_if_draining()
         return sse_connections.stream_response(
             await start_event_stream(improvements.improve_persona(caller, id)), caller
         )
 
-    @post("/trials/{id:str}/accept", status_code=200, summary="Apply the best round of a trial")
+    @post("/evaluations/{id:str}/apply", status_code=200, summary="Apply the best round of an evaluation")
     async def accept_improvement(
         self, id: FromPath[str], caller: Given[Caller], improvement_applier: Given[ImprovementApplier]
     ) -> Evaluation:
@@ -102,9 +102,9 @@ class EvaluationRoutes(Controller):
         return await improvement_applier.apply_improvement(caller, id)
 
     @post(
-        "/trials/{id:str}/undo",
+        "/evaluations/{id:str}/undo",
         status_code=200,
-        summary="Restore the state before a trial was accepted",
+        summary="Restore the state before an improvement was applied",
     )
     async def undo_improvement(
         self, id: FromPath[str], caller: Given[Caller], improvement_applier: Given[ImprovementApplier]

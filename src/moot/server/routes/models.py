@@ -29,7 +29,7 @@ class ProviderModels(Struct, frozen=True, kw_only=True):
     ready: bool = False  # the models can be called now
     note: str | None = None  # warning about demo and scripted models
     models: tuple[str, ...] = ()  # as `provider/model`
-    usual: str | None = None  # the default model, if known
+    default_model: str | None = None  # the default model, if known
     token_rates: dict[str, TokenRate] = {}  # measured rates; other models count as four characters per token
     error: str | None = None  # why there are no models
 
@@ -76,7 +76,7 @@ async def _provider_models(registry: Registry, name: str, key: KeyStatus, secret
         result,
         ready=bool(found),
         models=models,
-        usual=find_default_model(name, models, registry.cheap_model(name)),
+        default_model=find_default_model(name, models, registry.cheap_model(name)),
     )
 
 

@@ -30,8 +30,8 @@ class SuggestionRequest(SituationInput, frozen=True, kw_only=True, forbid_unknow
 
 
 class PersonaSuggestionRoutes(Controller):
-    path = "/api/perspectives"
-    tags = ("perspectives",)
+    path = "/api/persona-suggestions"
+    tags = ("persona-suggestions",)
 
     @post(
         "/questions",

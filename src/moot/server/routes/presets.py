@@ -1,4 +1,4 @@
-"""Routes for presets (line-ups), and validation of their request bodies."""
+"""Routes for presets, and validation of their request bodies."""
 
 import time
 
@@ -24,7 +24,7 @@ class PresetDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     participants: ParticipantList
     mode: ModeName | None = None
     rounds: Rounds = 2
-    clerk: ModelName | None = None
+    task_model: ModelName | None = None
     debate: DebateOptions | None = None
     advisors: AdvisorOptions | None = None
     directed: DirectedOptions | None = None
@@ -37,7 +37,7 @@ class PresetChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     participants: ParticipantList | UnsetType = UNSET
     mode: ModeName | UnsetType = UNSET
     rounds: Rounds | UnsetType = UNSET
-    clerk: ModelName | UnsetType | None = UNSET
+    task_model: ModelName | UnsetType | None = UNSET
     debate: DebateOptions | UnsetType | None = UNSET
     advisors: AdvisorOptions | UnsetType | None = UNSET
     directed: DirectedOptions | UnsetType | None = UNSET
@@ -45,19 +45,19 @@ class PresetChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 async def build_preset(participant_resolver: ParticipantResolver, tenant: str, draft: PresetDraft) -> Preset:
     preset = Preset(
-        id=new_id("line_up"),
+        id=new_id("preset"),
         name=draft.name,
         mode=draft.mode or default_mode(draft.participants),
         participants=await participant_resolver.resolve_participants(tenant, draft.participants),
         rounds=draft.rounds,
-        clerk=draft.clerk,
+        task_model=draft.task_model,
         debate=draft.debate,
         advisors=draft.advisors,
         directed=draft.directed,
         created_at=time.time(),
     )
-    if draft.clerk:
-        participant_resolver.check_model(draft.clerk, "clerk")
+    if draft.task_model:
+        participant_resolver.check_model(draft.task_model, "task_model")
     return _resolve_options(preset)
 
 
@@ -68,8 +68,8 @@ async def apply_preset_change(
     changes = {name: value for name, value in asdict(change).items() if value is not UNSET}
     if change.participants is not UNSET:
         changes["participants"] = await participant_resolver.resolve_participants(tenant, change.participants)
-    if change.clerk:
-        participant_resolver.check_model(change.clerk, "clerk")
+    if change.task_model:
+        participant_resolver.check_model(change.task_model, "task_model")
     return _resolve_options(replace(current, **changes))
 
 
@@ -84,10 +84,10 @@ def _resolve_options(preset: Preset) -> Preset:
 
 
 class PresetRoutes(Controller):
-    path = "/api/line-ups"
-    tags = ("line_ups",)
+    path = "/api/presets"
+    tags = ("presets",)
 
-    @get(summary="List line-ups, newest first")
+    @get(summary="List presets, newest first")
     async def list_presets(
         self,
         caller: Given[Caller],
@@ -97,7 +97,7 @@ class PresetRoutes(Controller):
     ) -> PresetPage:
         return await presets.list_presets(caller.tenant, cursor=cursor, limit=limit)
 
-    @post(summary="Create a line-up")
+    @post(summary="Create a preset")
     async def create_preset(
         self,
         data: JSONBody[PresetDraft],
@@ -110,11 +110,11 @@ class PresetRoutes(Controller):
         await presets.add_preset(caller.tenant, preset)
         return preset
 
-    @get("/{id:str}", summary="Get a line-up")
+    @get("/{id:str}", summary="Get a preset")
     async def get_preset(self, id: FromPath[str], caller: Given[Caller], presets: Given[Presets]) -> Preset:
         return await presets.get_preset(caller.tenant, id)
 
-    @patch("/{id:str}", summary="Change a line-up; omitted fields keep their value")
+    @patch("/{id:str}", summary="Change a preset; omitted fields keep their value")
     async def update_preset(
         self,
         id: FromPath[str],
@@ -129,6 +129,6 @@ class PresetRoutes(Controller):
         await presets.update_preset(caller.tenant, before, after)
         return after
 
-    @delete("/{id:str}", summary="Delete a line-up; existing discussions do not change")
+    @delete("/{id:str}", summary="Delete a preset; existing discussions do not change")
     async def delete_preset(self, id: FromPath[str], caller: Given[Caller], presets: Given[Presets]) -> None:
         await presets.delete_preset(caller.tenant, id)

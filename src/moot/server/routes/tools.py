@@ -41,10 +41,10 @@ class NewToolServer(Struct, frozen=True, forbid_unknown_fields=True):
         return "NewServer([url])"
 
 
-class ApprovalAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+class ApprovalDecisionBody(Struct, frozen=True, forbid_unknown_fields=True):
     """`always` also approves later calls of the same tool in this discussion."""
 
-    answer: ApprovalDecision
+    decision: ApprovalDecision
 
 
 class ToolRoutes(Controller):
@@ -95,12 +95,12 @@ class ToolRoutes(Controller):
         self,
         id: FromPath[str],
         call: FromPath[str],
-        data: JSONBody[ApprovalAnswer],
+        data: JSONBody[ApprovalDecisionBody],
         caller: Given[Caller],
         approvals: Given[Approvals],
     ) -> None:
-        """Resolve an `approval_wanted` event of a run, once. Only the user can do this, never a model."""
-        await approvals.resolve_approval(caller, id, call, data.answer)
+        """Resolve an `approval_requested` event of a run, once. Only the user can do this, never a model."""
+        await approvals.resolve_approval(caller, id, call, data.decision)
 
 
 def check_tool_server_url(url: str, *, allow_private: bool) -> None:

@@ -23,7 +23,7 @@ from moot.types.billing import Budget, Spending, SpendingItem
 from moot.types.discussions import Message
 from moot.types.errors import UsageError, prefix_not_found
 
-ESTIMATE_MESSAGE_FIELDS = frozenset({"discussion", "message", "to", "files", "cap"})
+ESTIMATE_MESSAGE_FIELDS = frozenset({"discussion", "message", "to", "files", "max_cost_usd"})
 
 
 class EstimateRequest(DiscussionDraft, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -36,7 +36,7 @@ class EstimateRequest(DiscussionDraft, frozen=True, kw_only=True, forbid_unknown
 
 class Estimate(Struct, frozen=True, kw_only=True):
     forecast: Forecast
-    left: float | None  # US dollars left of the weekly budget; None: no budget
+    remaining_usd: float | None  # US dollars left of the weekly budget; None: no budget
 
 
 class BudgetRoutes(Controller):
@@ -47,7 +47,7 @@ class BudgetRoutes(Controller):
     async def get_budget(self, caller: Given[Caller], budgets: Given[Budgets]) -> Budget:
         return await budgets.current_budget(caller.account)
 
-    @post("/budget/re-up", status_code=200, summary="Reset the budget of this week; allowed once per week")
+    @post("/budget/reset", status_code=200, summary="Reset the budget of this week; allowed once per week")
     async def renew_budget(self, caller: Given[Caller], budgets: Given[Budgets]) -> Budget:
         return await budgets.reset_week(caller.account)
 
@@ -78,7 +78,7 @@ class BudgetRoutes(Controller):
         plan = await run_planner.plan_run(caller.tenant, discussion, to=data.to)
         await attachments.validate_attachments(caller.tenant, data.files, plan)
         forecast = await budget_service.forecast_run(caller, plan, _draft_message(data), data.discussion)
-        return Estimate(forecast=forecast, left=(await budgets.current_budget(caller.account)).left)
+        return Estimate(forecast=forecast, remaining_usd=(await budgets.current_budget(caller.account)).remaining_usd)
 
 
 def _reject_discussion_settings(data: EstimateRequest) -> None:

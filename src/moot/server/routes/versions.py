@@ -18,7 +18,7 @@ class VersionRoutes(Controller):
     path = "/api/discussions/{id:str}/turns/{turn:str}"
     tags = ("versions",)
 
-    @post("/again", status_code=202, guards=[message_rate], summary="Regenerate an answer")
+    @post("/regenerate", status_code=202, guards=[message_rate], summary="Regenerate an answer")
     async def regenerate_turn(
         self,
         id: FromPath[str],
@@ -62,7 +62,7 @@ class VersionRoutes(Controller):
     ) -> Versions:
         return await turn_versions.list_versions(caller, id, turn)
 
-    @post("/choose", status_code=200, summary="Select the current version of a turn")
+    @post("/select", status_code=200, summary="Select the current version of a turn")
     async def select_version(
         self,
         id: FromPath[str],

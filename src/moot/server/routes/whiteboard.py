@@ -39,15 +39,15 @@ class WhiteboardRoutes(Controller):
     tags = ("whiteboard",)
     dependencies = {"board": Provide(_load_board)}  # noqa: RUF012 - so Litestar declares it
 
-    @get("/board", summary="Get the elements of the whiteboard")
+    @get("/whiteboard", summary="Get the elements of the whiteboard")
     async def get_whiteboard(self, board: Given[Board]) -> Board:
         return board
 
-    @get("/board.svg", media_type="image/svg+xml", summary="Render the whiteboard as SVG")
+    @get("/whiteboard.svg", media_type="image/svg+xml", summary="Render the whiteboard as SVG")
     async def get_whiteboard_svg(self, board: Given[Board], dark: DarkTheme = False) -> Response[str]:
         svg = await asyncio.to_thread(render_svg, board, dark=dark)
         return Response(svg, media_type="image/svg+xml", headers=SAFE_FILE_HEADERS)
 
-    @get("/board.png", media_type="image/png", summary="Render the whiteboard as PNG")
+    @get("/whiteboard.png", media_type="image/png", summary="Render the whiteboard as PNG")
     async def get_whiteboard_png(self, board: Given[Board], image_renderer: Given[ImageRenderer]) -> Response[bytes]:
         return Response(await image_renderer.render_png(board), media_type="image/png", headers=SAFE_FILE_HEADERS)

@@ -22,14 +22,14 @@ class ImprovementApplier:
     async def apply_improvement(self, caller: Caller, id: str) -> Evaluation:
         """Apply the best round. Idempotent. Raises Conflict if no round is better than the original answer."""
         evaluation = await self._evaluations.get_evaluation(caller.tenant, id)
-        if evaluation.acceptance is not None:
+        if evaluation.applied_improvement is not None:
             return evaluation
         self._improver.reject_if_running(id)
         found = best_round(evaluation.rounds)
         if found is None:
             raise Conflict("No round of this evaluation is better than the original answer. Improve it first.")
         case = await self._improver.build_case(caller, evaluation)
-        is_editable = case.role.persona is not None and not case.role.persona.shipped
+        is_editable = case.role.persona is not None and not case.role.persona.builtin
         change = await self._plan_change(case, found, creates_persona=not is_editable)
         draft = None if is_editable else _draft_persona(case.role, found.description)
         return await self._applied_improvements.apply_improvement(caller.tenant, id, change, draft)
@@ -57,9 +57,9 @@ class ImprovementApplier:
             field=case.role.field,
             before=case.role.text,
             after=best_round.description,
-            made=creates_persona,
+            is_new_persona=creates_persona,
             participant=who.id,
-            replaced=current if creates_persona else None,
+            previous_persona=current if creates_persona else None,
         )
 
 

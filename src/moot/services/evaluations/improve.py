@@ -46,7 +46,7 @@ PERSONA_CHANGED_MESSAGE = "The persona was changed or deleted after this answer.
 class ImprovementStarted(Struct, frozen=True, kw_only=True, tag_field="type", tag="improving"):
     """First event of the stream, with the stored rounds."""
 
-    trial: Evaluation
+    evaluation: Evaluation
 
 
 class PersonaRewritten(Struct, frozen=True, kw_only=True, tag_field="type", tag="rewritten"):
@@ -73,7 +73,7 @@ class ImprovementEnded(Struct, frozen=True, kw_only=True, tag_field="type", tag=
     """Last event of the stream."""
 
     outcome: ImprovementOutcome
-    trial: Evaluation
+    evaluation: Evaluation
     message: str = ""  # the error, if the outcome is `failed`
 
 
@@ -131,7 +131,7 @@ class PersonaImprover:
         with self._run_exclusively(id):
             evaluation = await self._evaluations.acquire_evaluation(caller.tenant, id, self._worker)
             try:
-                yield ImprovementStarted(trial=evaluation)
+                yield ImprovementStarted(evaluation=evaluation)
                 async with aclosing(self._run_rounds(case, evaluation)) as rounds:
                     async for event in rounds:
                         yield event
@@ -187,9 +187,9 @@ class PersonaImprover:
                 yield RoundAnswered(round=number, answer=answer.message.text)
                 evaluation = await self._judge_round(case, evaluation, rewrite, answer)
                 yield RoundEnded(number=number, round=evaluation.rounds[-1])
-            yield ImprovementEnded(outcome=outcome, trial=evaluation)
+            yield ImprovementEnded(outcome=outcome, evaluation=evaluation)
         except MootError as error:  # e.g. the model failed, or the budget is spent
-            yield ImprovementEnded(outcome="failed", trial=evaluation, message=str(error))
+            yield ImprovementEnded(outcome="failed", evaluation=evaluation, message=str(error))
 
     async def _rewrite_persona(self, case: ImprovementCase, evaluation: Evaluation) -> StructuredResult[RewriteAnswer]:
         found = best_round(evaluation.rounds)
@@ -223,7 +223,7 @@ class PersonaImprover:
             raise ProviderError(
                 ended.fault or make_fault("bad_response", f"The answer of {ended.model} is incomplete.")
             )
-        if case.evaluated_answer.message.script is None:
+        if case.evaluated_answer.message.lesson_items is None:
             return ended
         # A lesson turn is JSON; assertions are about the spoken text.
         return replace(ended, message=Answer(text=extract_speech(ended.message.text)))
@@ -244,7 +244,7 @@ class PersonaImprover:
             change=rewrite.unwrap().change,
             answer=text,
             verdicts=sort_verdicts(judgement.unwrap()),
-            cost=sum_costs((rewrite.cost, answer.cost, judgement.cost)),
+            cost_usd=sum_costs((rewrite.cost_usd, answer.cost_usd, judgement.cost_usd)),
             created_at=time.time(),
         )
         return await self._evaluations.add_round(case.caller.tenant, evaluation.id, self._worker, new)

@@ -24,9 +24,9 @@ from moot.types.primitives import new_id
 class EvaluationResult(Struct, frozen=True, kw_only=True):
     """A new evaluation, and the cost of its model request."""
 
-    trial: Evaluation
+    evaluation: Evaluation
     usage: Usage
-    cost: float | None  # US dollars; None if the price is unknown
+    cost_usd: float | None  # US dollars; None if the price is unknown
 
 
 class EvaluatedAnswer(Struct, frozen=True, kw_only=True):
@@ -51,23 +51,23 @@ class Judge:
         """
         answer = await self.find_answer(caller.tenant, message)
         discussion = await self._discussions.get_discussion(caller.tenant, answer.message.discussion)
-        model = judge_model or discussion.clerk or answer.message.model
+        model = judge_model or discussion.task_model or answer.message.model
         if model is None:
             raise Conflict("judge: the model of this answer is unknown. Name a judge.")
         judgement = await self.judge_assertions(caller, answer, answer.message.content, assertions, model)
         evaluation = Evaluation(
-            id=new_id("trial"),
+            id=new_id("evaluation"),
             message=answer.message.id,
             judge=model,
             assertions=assertions,
             verdicts=sort_verdicts(judgement.unwrap()),
             rounds=(),
-            acceptance=None,
+            applied_improvement=None,
             created_at=time.time(),
-            accepted_at=None,
+            applied_at=None,
         )
         await self._evaluations.add_evaluation(caller.tenant, evaluation)
-        return EvaluationResult(trial=evaluation, usage=judgement.usage, cost=judgement.cost)
+        return EvaluationResult(evaluation=evaluation, usage=judgement.usage, cost_usd=judgement.cost_usd)
 
     async def find_answer(self, tenant: str, message: str) -> EvaluatedAnswer:
         """Raises Conflict if the message is not an answer of a participant, or is empty."""

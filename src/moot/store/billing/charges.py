@@ -19,7 +19,7 @@ async def add_charges(database: Database, connection: AsyncConnection, payer: Pa
     A charge without usage and cost is ignored: no model was called, or the provider rejected the request.
     """
     now = time.time()
-    billable = [one for one in charges if one.usage != Usage() or one.cost]
+    billable = [one for one in charges if one.usage != Usage() or one.cost_usd]
     rows = [{**asdict(payer), **asdict(one), "created_at": now} for one in billable]
     if rows:
         await connection.execute(database.insert_into(charge).on_conflict_do_nothing(), rows)

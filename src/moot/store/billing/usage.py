@@ -49,7 +49,7 @@ class UsageReports:
                 (discussion.c.id == charge.c.discussion) & (discussion.c.tenant == charge.c.tenant),
                 isouter=True,
             )
-        order = [key] if group_by == "day" else [sums["cost"].desc(), sums["calls"].desc(), key]
+        order = [key] if group_by == "day" else [sums["cost_usd"].desc(), sums["calls"].desc(), key]
         async with self._database.read() as connection:
             total = await self._sum_charges(connection, *mine)
             rows = await connection.execute(grouped.group_by(key).order_by(*order).limit(MAX_ROWS))
@@ -72,8 +72,8 @@ class UsageReports:
             "calls": func.count(),
             **{name: cast(total, BigInteger) for name, total in tokens.items()},
             "estimated": func.count().filter(self._is_estimated()) > 0,
-            "cost": func.coalesce(func.sum(charge.c.cost), 0.0),
-            "unpriced": func.count() - func.count(charge.c.cost),
+            "cost_usd": func.coalesce(func.sum(charge.c.cost_usd), 0.0),
+            "unpriced_calls": func.count() - func.count(charge.c.cost_usd),
         }
         return {name: total.label(name) for name, total in sums.items()}
 

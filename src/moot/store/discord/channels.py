@@ -39,7 +39,7 @@ class Channels:
     async def record_error(self, id: str, error: str | None) -> None:
         """Store why sending is disabled. None clears the error."""
         async with self._database.write() as connection:
-            await connection.execute(update(channel).where(channel.c.id == id).values(trouble=error))
+            await connection.execute(update(channel).where(channel.c.id == id).values(error=error))
 
     async def enqueue_message(self, id: str, message: str) -> None:
         """Store a received message before it is processed, so that a crash does not lose it. Idempotent."""
@@ -72,12 +72,12 @@ class Channels:
         """Return default values if nothing of the run is delivered yet."""
         mine = (channel_run.c.channel == id, channel_run.c.run == run_id)
         query = select(channel_run.c.seq, channel_run.c.message, channel_run.c.author).where(*mine)
-        posts = select(channel_post.c.place, channel_post.c.message).where(
+        posts = select(channel_post.c.position, channel_post.c.message).where(
             channel_post.c.channel == id, channel_post.c.run == run_id
         )
         async with self._database.read() as connection:
             row = (await connection.execute(query)).mappings().first()
-            message_ids = {row.place: row.message for row in await connection.execute(posts)}
+            message_ids = {row.position: row.message for row in await connection.execute(posts)}
         return DeliveryProgress(**(row or {}), posts=message_ids)
 
     async def delivery_cursors(self, binding: ChannelBinding) -> dict[str, int]:
@@ -90,7 +90,7 @@ class Channels:
             run.c.created_at >= binding.created_at,
         )
         async with self._database.read() as connection:
-            rows = await connection.execute(query.order_by(run.c.place, run.c.id))
+            rows = await connection.execute(query.order_by(run.c.position, run.c.id))
             return {id: seq or 0 for id, seq in rows}
 
     async def save_delivery_cursor(self, id: str, run_id: str, seq: int) -> None:
@@ -103,8 +103,10 @@ class Channels:
 
         A post without an id after a crash may or may not have arrived.
         """
-        new = self._database.insert_into(channel_post).values(channel=id, run=run_id, place=position, message=message)
-        same = {"index_elements": ["channel", "run", "place"], "set_": {"message": message}}
+        new = self._database.insert_into(channel_post).values(
+            channel=id, run=run_id, position=position, message=message
+        )
+        same = {"index_elements": ["channel", "run", "position"], "set_": {"message": message}}
         async with self._database.write() as connection:
             await connection.execute(new.on_conflict_do_update(**same))
 

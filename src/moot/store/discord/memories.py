@@ -48,7 +48,7 @@ class ChannelMemories:
                 message.c.created_at >= since,
                 is_current_version(),
             )
-            .order_by(message.c.created_at.desc(), message.c.number.desc())
+            .order_by(message.c.created_at.desc(), message.c.seq.desc())
             .limit(MAX_CHANNEL_MESSAGES)
         )
         async with self._database.read() as connection:
@@ -69,7 +69,7 @@ class ChannelMemories:
         """Replace the stored summary, unless a concurrent task stored a newer one."""
         values = asdict(summary)
         new = self._database.insert_into(channel_memory).values(channel=id, participant=participant, **values)
-        is_older = channel_memory.c.upto <= summary.upto
+        is_older = channel_memory.c.covers_until <= summary.covers_until
         async with self._database.write() as connection:
             await connection.execute(
                 new.on_conflict_do_update(index_elements=["channel", "participant"], set_=values, where=is_older)

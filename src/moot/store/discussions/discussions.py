@@ -93,9 +93,9 @@ class Discussions:
         if not search_words(q):
             return ()
         matching = (message.c.discussion.in_(ids), self._message_condition(tenant, q))
-        newest = select(func.max(message.c.number)).where(*matching).group_by(message.c.discussion)
+        newest = select(func.max(message.c.seq)).where(*matching).group_by(message.c.discussion)
         turn = func.coalesce(message.c.version_of, message.c.id)
-        query = select(message.c.discussion, turn, message.c.content).where(message.c.number.in_(newest))
+        query = select(message.c.discussion, turn, message.c.content).where(message.c.seq.in_(newest))
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).all()
         return tuple(
@@ -144,21 +144,21 @@ class Discussions:
         """Return the newest messages, each turn once in its current version, oldest first.
 
         The order is by run: an interrupted run comes before the next one, also if its last messages are newer.
-        `before` returns only messages before that message number, for paging. `visible_until` ignores messages and
-        versions with a higher number. `max_position` ignores runs at a later position.
+        `before` returns only messages before that `seq`, for paging. `visible_until` ignores messages and
+        versions with a higher one. `max_position` ignores runs at a later position.
         """
         query = select(*MESSAGE_COLUMNS).where(message.c.discussion == id, message.c.version_of.is_(None))
         if before is not None:
-            cursor = (message.c.number == before, message.c.discussion == id)
-            position = select(message.c.place).where(*cursor).scalar_subquery()
-            query = query.where(tuple_(message.c.place, message.c.number) < tuple_(position, before))
+            cursor = (message.c.seq == before, message.c.discussion == id)
+            position = select(message.c.position).where(*cursor).scalar_subquery()
+            query = query.where(tuple_(message.c.position, message.c.seq) < tuple_(position, before))
         if visible_until is not None:
-            query = query.where(message.c.number <= visible_until)
+            query = query.where(message.c.seq <= visible_until)
         if max_position is not None:
-            query = query.where(message.c.place <= max_position)
+            query = query.where(message.c.position <= max_position)
         if not include_hidden:
             query = query.where(message.c.hidden.is_(False))
-        query = query.order_by(message.c.place.desc(), message.c.number.desc()).limit(limit)
+        query = query.order_by(message.c.position.desc(), message.c.seq.desc()).limit(limit)
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).mappings().all()
             firsts = [Message(**row) for row in reversed(rows)]
@@ -204,7 +204,7 @@ class Discussions:
 
     async def _fetch_messages(self, query: Select[Any]) -> tuple[Message, ...]:
         async with self._database.read() as connection:
-            rows = (await connection.execute(query.order_by(message.c.number))).mappings()
+            rows = (await connection.execute(query.order_by(message.c.seq))).mappings()
             return tuple(Message(**row) for row in rows)
 
     async def origin_run(self, answer: Message) -> str | None:
@@ -236,26 +236,26 @@ async def add_discussion(connection: AsyncConnection, tenant: str, account: str,
 
 
 async def add_message(connection: AsyncConnection, tenant: str, new: Message) -> int:
-    """Insert a user message and return its number, which is also the position of the run that it starts."""
-    query = insert(message).values(**message_values(tenant, new, position=0)).returning(message.c.number)
-    number = int((await connection.execute(query)).scalar_one())
-    await connection.execute(update(message).where(message.c.number == number).values(place=number))
-    await connection.execute(update(run).where(run.c.id == new.run).values(place=number))
-    return number
+    """Insert a user message and return its `seq`, which is also the position of the run that it starts."""
+    query = insert(message).values(**message_values(tenant, new, position=0)).returning(message.c.seq)
+    seq = int((await connection.execute(query)).scalar_one())
+    await connection.execute(update(message).where(message.c.seq == seq).values(position=seq))
+    await connection.execute(update(run).where(run.c.id == new.run).values(position=seq))
+    return seq
 
 
 async def set_last_position(connection: AsyncConnection, id: str) -> None:
     """Set the position of a run without a user message: after all messages."""
-    newest = select(func.coalesce(func.max(message.c.number), 0)).scalar_subquery()
-    await connection.execute(update(run).where(run.c.id == id).values(place=newest))
+    newest = select(func.coalesce(func.max(message.c.seq), 0)).scalar_subquery()
+    await connection.execute(update(run).where(run.c.id == id).values(position=newest))
 
 
 def message_values(tenant: str, new: Message, position: int) -> dict[str, Any]:
     values = {column.name: getattr(new, column.name) for column in MESSAGE_COLUMNS}
-    del values["number"]  # autoincremented by the database
+    del values["seq"]  # autoincremented by the database
     # Postgres rejects NUL characters in text.
     values |= {name: values[name].replace("\0", "") for name in ("content", "thoughts", "details")}
-    return {**values, "tenant": tenant, "place": position}
+    return {**values, "tenant": tenant, "position": position}
 
 
 async def lock_discussions(connection: AsyncConnection, ids: Collection[str]) -> None:

@@ -26,8 +26,8 @@ from moot.types.primitives import new_id
 from moot.types.versions import Versions, current_version, list_versions
 
 MakeVersion = Callable[[Sequence[Message]], Message | None]
-COPIED_FIELDS = ("participant", "name", "stage", "round", "audience", "thread", "provider", "model")
-CLEARED_FIELDS = {"run": None, "view": None, "upto": None, "instruction": None, "files": None}
+COPIED_FIELDS = ("participant", "name", "stage", "round", "visible_to", "thread", "provider", "model")
+CLEARED_FIELDS = {"run": None, "view": None, "visible_until": None, "instructions": None, "files": None}
 
 
 class MessageEdits:
@@ -47,7 +47,9 @@ class MessageEdits:
             current = current_version(turn)
             if current.content == content:
                 return None
-            edited = Message(id="", discussion=discussion_id, role=current.role, content=content, script=lesson_items)
+            edited = Message(
+                id="", discussion=discussion_id, role=current.role, content=content, lesson_items=lesson_items
+            )
             return replace(edited, **{name: getattr(current, name) for name in COPIED_FIELDS})
 
         return await self._add_version(tenant, discussion_id, id, make_edited_version)
@@ -75,14 +77,14 @@ class MessageEdits:
                 return current_version(turn)
             now = time.time()
             new = replace(new, id=new_id("msg"), version_of=turn[0].id, created_at=now)
-            place = select(message.c.place).where(message.c.id == turn[0].id).scalar_subquery()
-            values = message_values(tenant, new, 0) | {"place": place}
-            query = insert(message).values(values).returning(message.c.number)
-            number = int((await connection.execute(query)).scalar_one())
+            place = select(message.c.position).where(message.c.id == turn[0].id).scalar_subquery()
+            values = message_values(tenant, new, 0) | {"position": place}
+            query = insert(message).values(values).returning(message.c.seq)
+            seq = int((await connection.execute(query)).scalar_one())
             touched = update(discussion).where(discussion.c.id == discussion_id).values(updated_at=now)
             await connection.execute(touched)
             await notify_discussion_change(self._database, connection, tenant, discussion_id)
-        return current_version([*turn, replace(new, number=number)])
+        return current_version([*turn, replace(new, seq=seq)])
 
 
 async def _load_turn(connection: AsyncConnection, discussion_id: str, id: str) -> Sequence[Message]:

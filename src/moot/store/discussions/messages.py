@@ -23,7 +23,7 @@ async def load_turn_versions(
     own = select(func.coalesce(message.c.version_of, message.c.id)).where(message.c.id == id, condition)
     first = own.scalar_subquery()
     query = select(*MESSAGE_COLUMNS).where(or_(message.c.id == first, message.c.version_of == first))
-    rows = (await connection.execute(query.order_by(message.c.number))).mappings().all()
+    rows = (await connection.execute(query.order_by(message.c.seq))).mappings().all()
     turn = valid_versions([Message(**row) for row in rows]) if rows else ()
     if id not in {one.id for one in turn}:
         raise NotFound(not_found_message)
@@ -38,7 +38,7 @@ async def load_later_versions(
 ) -> list[Message]:
     """Return all versions except the first. `turn_ids` None means all turns of the discussion.
 
-    `visible_until` ignores messages with a higher number.
+    `visible_until` ignores messages with a higher `seq`.
     """
     if turn_ids is not None and not turn_ids:
         return []
@@ -48,7 +48,7 @@ async def load_later_versions(
     else:  # by id only, so that the cost does not grow with the discussion
         query = query.where(message.c.version_of.in_(turn_ids))
     if visible_until is not None:
-        query = query.where(message.c.number <= visible_until)
+        query = query.where(message.c.seq <= visible_until)
     return [Message(**row) for row in (await connection.execute(query)).mappings()]
 
 
@@ -60,7 +60,7 @@ def is_current_version() -> ColumnElement[bool]:
     newer = message.alias("newer")
     is_replaced = and_(
         newer.c.version_of == func.coalesce(message.c.version_of, message.c.id),
-        newer.c.number > message.c.number,
+        newer.c.seq > message.c.seq,
         or_(newer.c.status == "completed", newer.c.copy_of.is_not(None)),
     )
     is_valid = or_(message.c.status == "completed", message.c.copy_of.is_not(None))

@@ -54,20 +54,20 @@ def search_condition(database: Database, target: Table, q: str) -> ColumnElement
     if database.is_postgres:
         return _tsvector(target).bool_op("@@")(_tsquery(q))
     index = _fts_table(target.name)
-    return target.c.number.in_(select(index.c.rowid).where(_fts_condition(index, q)))
+    return target.c.seq.in_(select(index.c.rowid).where(_fts_condition(index, q)))
 
 
 def rank_matches(database: Database, target: Table, q: str) -> Subquery:
-    """Return a subquery with `number` and `score` of matching rows; a higher score is better.
+    """Return a subquery with `seq` and `score` of matching rows; a higher score is better.
 
     The query must contain a word.
     """
     if database.is_postgres:
         rank = func.ts_rank(_tsvector(target), _tsquery(q)).label("score")
-        return select(target.c.number, rank).where(search_condition(database, target, q)).subquery()
+        return select(target.c.seq, rank).where(search_condition(database, target, q)).subquery()
     index = _fts_table(target.name)
     score = (-func.bm25(literal_column(index.name))).label("score")
-    return select(index.c.rowid.label("number"), score).where(_fts_condition(index, q)).subquery()
+    return select(index.c.rowid.label("seq"), score).where(_fts_condition(index, q)).subquery()
 
 
 def _tsvector(target: Table) -> ColumnElement[str]:
@@ -99,7 +99,7 @@ class Excerpt(Struct, frozen=True):
     """A match, with the text before and after it as one line."""
 
     before: str
-    found: str
+    match: str
     after: str
 
 

@@ -11,7 +11,7 @@ from moot.store.discussions.discussions import lock_discussions, notify_discussi
 from moot.store.library.personas import add_persona, drop_persona
 from moot.store.retry import retry_while_unavailable
 from moot.store.schema.discussions import discussion, message
-from moot.store.schema.library import persona, trial
+from moot.store.schema.library import evaluation, persona
 from moot.store.schema.runs import worker
 from moot.types.errors import Conflict, NotFound
 from moot.types.evaluations import AppliedImprovement, Evaluation, Improvement, ImprovementRound, add_round
@@ -28,10 +28,10 @@ class Evaluations:
         self._database = database
 
     async def add_evaluation(self, tenant: str, new: Evaluation) -> None:
-        values = {name: getattr(new, name) for name in Evaluation.__struct_fields__ if name in trial.c}
-        values["rounds"] = None
+        values = {name: getattr(new, name) for name in Evaluation.__struct_fields__ if name in evaluation.c}
+        values["improvement"] = None
         async with self._database.write() as connection:
-            await connection.execute(insert(trial).values(**values, tenant=tenant))
+            await connection.execute(insert(evaluation).values(**values, tenant=tenant))
 
     async def get_evaluation(self, tenant: str, id: str) -> Evaluation:
         async with self._database.read() as connection:
@@ -39,9 +39,9 @@ class Evaluations:
 
     async def list_evaluations(self, tenant: str, message: str) -> tuple[Evaluation, ...]:
         """Return the evaluations of an answer, newest first, MAX_LISTED at most."""
-        mine = select(trial).where(trial.c.message == message, trial.c.tenant == tenant)
+        mine = select(evaluation).where(evaluation.c.message == message, evaluation.c.tenant == tenant)
         async with self._database.read() as connection:
-            rows = await connection.execute(mine.order_by(trial.c.id.desc()).limit(MAX_LISTED))
+            rows = await connection.execute(mine.order_by(evaluation.c.id.desc()).limit(MAX_LISTED))
             return tuple(_make_evaluation(row) for row in rows.mappings())
 
     async def acquire_evaluation(self, tenant: str, id: str, worker_id: str) -> Evaluation:
@@ -52,9 +52,9 @@ class Evaluations:
         async with self._database.write() as connection:
             row, now = await lock_evaluation(connection, tenant, id)
             reject_if_applied(now)
-            if now.held_by != worker_id:
+            if now.worker != worker_id:
                 await reject_if_being_improved(connection, now)
-            await save_improvement(connection, id, replace(now, held_by=worker_id))
+            await save_improvement(connection, id, replace(now, worker=worker_id))
         return _make_evaluation(row)
 
     @retry_while_unavailable
@@ -64,15 +64,15 @@ class Evaluations:
                 _, now = await lock_evaluation(connection, tenant, id)
             except NotFound:  # deleted with its discussion
                 return
-            if now.held_by == worker_id:
-                await save_improvement(connection, id, replace(now, held_by=None))
+            if now.worker == worker_id:
+                await save_improvement(connection, id, replace(now, worker=None))
 
     @retry_while_unavailable
     async def add_round(self, tenant: str, id: str, worker_id: str, new: ImprovementRound) -> Evaluation:
         """Store a finished round. Raises Conflict if another worker has the evaluation by now."""
         async with self._database.write() as connection:
             row, now = await lock_evaluation(connection, tenant, id)
-            if now.held_by != worker_id:
+            if now.worker != worker_id:
                 raise Conflict(BEING_IMPROVED)
             more = add_round(_make_evaluation(row), new)
             await save_improvement(connection, id, replace(now, rounds=more.rounds))
@@ -82,29 +82,29 @@ class Evaluations:
 async def lock_evaluation(connection: AsyncConnection, tenant: str, id: str) -> tuple[RowMapping, Improvement]:
     """Lock the row until the transaction ends. Raises NotFound."""
     row = await _fetch_row(connection, id, _evaluation_query(tenant, id).with_for_update())
-    return row, row["rounds"] or Improvement()
+    return row, row["improvement"] or Improvement()
 
 
 def reject_if_applied(state: Evaluation | Improvement) -> None:
-    if state.acceptance is not None:
+    if state.applied_improvement is not None:
         raise Conflict(ACCEPTED)
 
 
 async def reject_if_being_improved(connection: AsyncConnection, improvement: Improvement) -> None:
     """Raise Conflict if a live worker has the evaluation."""
-    alive = select(worker.c.id).where(worker.c.id == improvement.held_by, worker.c.reaper.is_(None))
-    if improvement.held_by is not None and (await connection.execute(alive)).first() is not None:
+    alive = select(worker.c.id).where(worker.c.id == improvement.worker, worker.c.successor.is_(None))
+    if improvement.worker is not None and (await connection.execute(alive)).first() is not None:
         raise Conflict(BEING_IMPROVED)
 
 
 async def save_improvement(
     connection: AsyncConnection, id: str, improvement: Improvement, **columns: float | None
 ) -> None:
-    await connection.execute(update(trial).where(trial.c.id == id).values(rounds=improvement, **columns))
+    await connection.execute(update(evaluation).where(evaluation.c.id == id).values(improvement=improvement, **columns))
 
 
 def _evaluation_query(tenant: str, id: str) -> Select[tuple[object, ...]]:
-    return select(trial).where(trial.c.id == id, trial.c.tenant == tenant)
+    return select(evaluation).where(evaluation.c.id == id, evaluation.c.tenant == tenant)
 
 
 async def _fetch_row(connection: AsyncConnection, id: str, query: Select[tuple[object, ...]]) -> RowMapping:
@@ -115,9 +115,9 @@ async def _fetch_row(connection: AsyncConnection, id: str, query: Select[tuple[o
 
 
 def _make_evaluation(row: RowMapping) -> Evaluation:
-    improvement: Improvement = row["rounds"] or Improvement()
-    own = {name: row[name] for name in Evaluation.__struct_fields__ if name in trial.c and name != "rounds"}
-    return Evaluation(**own, rounds=improvement.rounds, acceptance=improvement.acceptance)
+    improvement: Improvement = row["improvement"] or Improvement()
+    own = {name: row[name] for name in Evaluation.__struct_fields__ if name in evaluation.c and name != "rounds"}
+    return Evaluation(**own, rounds=improvement.rounds, applied_improvement=improvement.applied_improvement)
 
 
 PERSONA_CHANGED = "The persona was changed or deleted since. It stays as it is."
@@ -141,33 +141,37 @@ class AppliedImprovements:
         """
         async with self._database.write() as connection:
             row, now = await lock_evaluation(connection, tenant, id)
-            if now.acceptance is None:
-                if now.held_by != self._worker:
+            if now.applied_improvement is None:
+                if now.worker != self._worker:
                     await reject_if_being_improved(connection, now)
                 if draft is None:
                     await _replace_persona_text(connection, tenant, applied, before=applied.before, after=applied.after)
                 else:
                     applied = replace(applied, persona=await add_persona(connection, tenant, draft))
                     await self._assign_persona(
-                        connection, tenant, row["message"], applied, applied.replaced, applied.persona
+                        connection, tenant, row["message"], applied, applied.previous_persona, applied.persona
                     )
-                await save_improvement(connection, id, replace(now, acceptance=applied), accepted_at=time.time())
+                await save_improvement(
+                    connection, id, replace(now, applied_improvement=applied), applied_at=time.time()
+                )
         return await self._evaluations.get_evaluation(tenant, id)
 
     async def undo_improvement(self, tenant: str, id: str) -> Evaluation:
         """Restore the previous persona. Raises Conflict if it was changed since."""
         async with self._database.write() as connection:
             row, now = await lock_evaluation(connection, tenant, id)
-            done = now.acceptance
+            done = now.applied_improvement
             if done is None:
                 raise Conflict("This evaluation is not accepted. There is nothing to undo.")
-            if done.made:
+            if done.is_new_persona:
                 await _reject_if_changed(connection, tenant, done, done.after)
-                await self._assign_persona(connection, tenant, row["message"], done, done.persona, done.replaced)
+                await self._assign_persona(
+                    connection, tenant, row["message"], done, done.persona, done.previous_persona
+                )
                 await _delete_unused_persona(connection, tenant, done.persona)
             else:
                 await _replace_persona_text(connection, tenant, done, before=done.after, after=done.before)
-            await save_improvement(connection, id, replace(now, acceptance=None), accepted_at=None)
+            await save_improvement(connection, id, replace(now, applied_improvement=None), applied_at=None)
         return await self._evaluations.get_evaluation(tenant, id)
 
     async def _assign_persona(

@@ -44,7 +44,7 @@ class Insights:
     async def discussion_insights(self, tenant: str, id: str) -> tuple[Insight, ...]:
         """Return insights in the order in which they were stored. Raises NotFound."""
         known = select(discussion.c.id).where(discussion.c.id == id, discussion.c.tenant == tenant)
-        query = select(*INSIGHT_COLUMNS).where(insight.c.discussion == id).order_by(insight.c.number)
+        query = select(*INSIGHT_COLUMNS).where(insight.c.discussion == id).order_by(insight.c.seq)
         async with self._database.read() as connection:
             if (await connection.execute(known)).first() is None:
                 raise _discussion_not_found(id)
@@ -54,12 +54,12 @@ class Insights:
         self, tenant: str, id: str, *, cursor: str | None = None, limit: int = 50
     ) -> InsightPage:
         """Return a page, newest first."""
-        query = select(insight.c.number, *INSIGHT_COLUMNS).where(insight.c.project == id, insight.c.tenant == tenant)
+        query = select(insight.c.seq, *INSIGHT_COLUMNS).where(insight.c.project == id, insight.c.tenant == tenant)
         if cursor is not None:
-            query = query.where(insight.c.number < _parse_cursor(cursor))
+            query = query.where(insight.c.seq < _parse_cursor(cursor))
         async with self._database.read() as connection:
-            rows = await connection.execute(query.order_by(insight.c.number.desc()).limit(limit + 1))
-        found, more = paginate(rows.mappings().all(), limit, lambda row: str(row["number"]))
+            rows = await connection.execute(query.order_by(insight.c.seq.desc()).limit(limit + 1))
+        found, more = paginate(rows.mappings().all(), limit, lambda row: str(row["seq"]))
         return InsightPage(tuple(map(_make_insight, found)), more)
 
     async def score_by_words(self, tenant: str, project: str | None, q: str) -> dict[str, float]:
@@ -70,11 +70,11 @@ class Insights:
         if not search_words(q):
             return {}
         found = rank_matches(self._database, insight, q)
-        query = select(insight.c.id, found.c.score).join(found, found.c.number == insight.c.number)
+        query = select(insight.c.id, found.c.score).join(found, found.c.seq == insight.c.seq)
         mine = query.where(insight.c.tenant == tenant)
         if project is not None:
             mine = mine.where(insight.c.project == project)
-        best = mine.order_by(found.c.score.desc(), insight.c.number.desc()).limit(MAX_CANDIDATES)
+        best = mine.order_by(found.c.score.desc(), insight.c.seq.desc()).limit(MAX_CANDIDATES)
         async with self._database.read() as connection:
             return {row.id: row.score for row in await connection.execute(best)}
 
@@ -110,7 +110,7 @@ class InsightVectors:
     async def project_vectors(self, tenant: str, project: str, model: str) -> dict[str, bytes]:
         mine = (insight.c.project == project, insight.c.tenant == tenant, insight_vector.c.model == model)
         query = select(insight.c.id, insight_vector.c.vector).join(insight_vector).where(*mine)
-        newest = query.order_by(insight.c.number.desc()).limit(MAX_VECTORS)
+        newest = query.order_by(insight.c.seq.desc()).limit(MAX_VECTORS)
         async with self._database.read() as connection:
             return {row.id: row.vector for row in await connection.execute(newest)}
 
@@ -119,7 +119,7 @@ class InsightVectors:
         made = and_(insight_vector.c.insight == insight.c.id, insight_vector.c.model == model)
         query = select(*INSIGHT_COLUMNS).outerjoin(insight_vector, made)
         mine = (insight.c.project == project, insight.c.tenant == tenant, insight_vector.c.insight.is_(None))
-        newest = query.where(*mine).order_by(insight.c.number.desc()).limit(limit)
+        newest = query.where(*mine).order_by(insight.c.seq.desc()).limit(limit)
         async with self._database.read() as connection:
             return tuple(Insight(**row) for row in (await connection.execute(newest)).mappings())
 

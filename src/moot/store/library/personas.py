@@ -10,22 +10,22 @@ from sqlalchemy import RowMapping, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database, paginate
-from moot.store.schema.library import persona, persona_use
+from moot.store.schema.library import persona, persona_usage
 from moot.types.errors import Forbidden, NotFound, UsageError
 from moot.types.personas import Persona, PersonaChange, PersonaDraft, PersonaPage, level_for_uses
 from moot.types.primitives import new_id
 
 OWN_PERSONAS = select(
     persona,
-    func.coalesce(persona_use.c.uses, 0).label("uses"),
-    func.coalesce(persona_use.c.completed, 0).label("completed"),
-).outerjoin(persona_use, (persona_use.c.persona == persona.c.id) & (persona_use.c.tenant == persona.c.tenant))
+    func.coalesce(persona_usage.c.uses, 0).label("uses"),
+    func.coalesce(persona_usage.c.completed, 0).label("completed"),
+).outerjoin(persona_usage, (persona_usage.c.persona == persona.c.id) & (persona_usage.c.tenant == persona.c.tenant))
 
 
 class Personas:
-    def __init__(self, database: Database, shipped: Sequence[Persona]) -> None:
+    def __init__(self, database: Database, builtin: Sequence[Persona]) -> None:
         self._database = database
-        self._shipped = {one.id: one for one in shipped}
+        self._shipped = {one.id: one for one in builtin}
 
     async def get_persona(self, tenant: str, id: str) -> Persona:
         async with self._database.read() as connection:
@@ -73,8 +73,8 @@ class Personas:
 
     async def count_use(self, tenant: str, persona: str, *, completed: bool) -> None:
         once = {"uses": 1, "completed": int(completed)}
-        more = {name: persona_use.c[name] + value for name, value in once.items()}
-        counted = self._database.insert_into(persona_use).values(tenant=tenant, persona=persona, **once)
+        more = {name: persona_usage.c[name] + value for name, value in once.items()}
+        counted = self._database.insert_into(persona_usage).values(tenant=tenant, persona=persona, **once)
         async with self._database.write() as connection:
             await connection.execute(counted.on_conflict_do_update(index_elements=["tenant", "persona"], set_=more))
 
@@ -89,7 +89,9 @@ class Personas:
 
     async def _load_shipped(self, connection: AsyncConnection, tenant: str) -> list[Persona]:
         """Return shipped personas with the usage counts of this tenant."""
-        query = select(persona_use).where(persona_use.c.tenant == tenant, persona_use.c.persona.in_(self._shipped))
+        query = select(persona_usage).where(
+            persona_usage.c.tenant == tenant, persona_usage.c.persona.in_(self._shipped)
+        )
         used = {row["persona"]: row for row in (await connection.execute(query)).mappings()}
         return [replace(one, **_use_counts(used.get(one.id))) for one in self._shipped.values()]
 
@@ -109,7 +111,7 @@ async def add_persona(connection: AsyncConnection, tenant: str, draft: PersonaDr
 async def drop_persona(connection: AsyncConnection, tenant: str, id: str) -> bool:
     """Delete a persona and its usage counts. Return whether it existed."""
     mine = delete(persona).where(persona.c.id == id, persona.c.tenant == tenant)
-    uses = delete(persona_use).where(persona_use.c.persona == id, persona_use.c.tenant == tenant)
+    uses = delete(persona_usage).where(persona_usage.c.persona == id, persona_usage.c.tenant == tenant)
     existed = (await connection.execute(mine)).rowcount > 0
     await connection.execute(uses)
     return existed
@@ -117,7 +119,7 @@ async def drop_persona(connection: AsyncConnection, tenant: str, id: str) -> boo
 
 def _make_persona(row: RowMapping) -> Persona:
     own = {name: row[name] for name in Persona.__struct_fields__ if name in persona.c}
-    return Persona(**own, **_use_counts(row), shipped=False)
+    return Persona(**own, **_use_counts(row), builtin=False)
 
 
 def _use_counts(row: RowMapping | None) -> dict[str, Any]:

@@ -5,11 +5,11 @@ from sqlalchemy import delete, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database, paginate
-from moot.store.schema.library import line_up
+from moot.store.schema.library import preset
 from moot.types.errors import Conflict, NotFound
 from moot.types.presets import Preset, PresetPage
 
-PRESET_COLUMNS = [line_up.c[name] for name in Preset.__struct_fields__]
+PRESET_COLUMNS = [preset.c[name] for name in Preset.__struct_fields__]
 
 
 class Presets:
@@ -21,19 +21,19 @@ class Presets:
             return await _load_preset(connection, tenant, id)
 
     async def list_presets(self, tenant: str, *, cursor: str | None = None, limit: int = 50) -> PresetPage:
-        query = select(*PRESET_COLUMNS).where(line_up.c.tenant == tenant)
+        query = select(*PRESET_COLUMNS).where(preset.c.tenant == tenant)
         if cursor is not None:
-            query = query.where(line_up.c.id < cursor)
+            query = query.where(preset.c.id < cursor)
         async with self._database.read() as connection:
-            rows = await connection.execute(query.order_by(line_up.c.id.desc()).limit(limit + 1))
+            rows = await connection.execute(query.order_by(preset.c.id.desc()).limit(limit + 1))
         found = [Preset(**row) for row in rows.mappings()]
         return PresetPage(*paginate(found, limit, lambda one: one.id))
 
     async def find_preset(self, tenant: str, name: str) -> Preset:
         """Find a preset by name or id. Of several with the same name, return the newest. Raises NotFound."""
-        meant = (line_up.c.tenant == tenant, or_(line_up.c.name == name, line_up.c.id == name))
+        meant = (preset.c.tenant == tenant, or_(preset.c.name == name, preset.c.id == name))
         async with self._database.read() as connection:
-            rows = await connection.execute(select(*PRESET_COLUMNS).where(*meant).order_by(line_up.c.id.desc()))
+            rows = await connection.execute(select(*PRESET_COLUMNS).where(*meant).order_by(preset.c.id.desc()))
             row = rows.mappings().first()
         if row is None:
             raise _preset_not_found(name)
@@ -41,25 +41,25 @@ class Presets:
 
     async def add_preset(self, tenant: str, new: Preset) -> None:
         async with self._database.write() as connection:
-            await connection.execute(insert(line_up).values(**asdict(new), tenant=tenant))
+            await connection.execute(insert(preset).values(**asdict(new), tenant=tenant))
 
     async def update_preset(self, tenant: str, before: Preset, after: Preset) -> None:
         """Raise Conflict if the stored preset does not equal `before` any more."""
         async with self._database.write() as connection:
             if await _load_preset(connection, tenant, before.id, for_update=True) != before:
                 raise Conflict("Another request changed this preset at the same time. Load it again.")
-            changed = update(line_up).where(line_up.c.id == before.id).values(**asdict(after))
+            changed = update(preset).where(preset.c.id == before.id).values(**asdict(after))
             await connection.execute(changed)
 
     async def delete_preset(self, tenant: str, id: str) -> None:
-        mine = delete(line_up).where(line_up.c.id == id, line_up.c.tenant == tenant)
+        mine = delete(preset).where(preset.c.id == id, preset.c.tenant == tenant)
         async with self._database.write() as connection:
             if not (await connection.execute(mine)).rowcount:
                 raise _preset_not_found(id)
 
 
 async def _load_preset(connection: AsyncConnection, tenant: str, id: str, *, for_update: bool = False) -> Preset:
-    query = select(*PRESET_COLUMNS).where(line_up.c.id == id, line_up.c.tenant == tenant)
+    query = select(*PRESET_COLUMNS).where(preset.c.id == id, preset.c.tenant == tenant)
     row = (await connection.execute(query.with_for_update() if for_update else query)).mappings().first()
     if row is None:
         raise _preset_not_found(id)

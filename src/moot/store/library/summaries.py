@@ -12,17 +12,17 @@ from moot.store.billing.charges import add_charges
 from moot.store.database import Database
 from moot.store.retry import retry_while_unavailable
 from moot.store.schema.discussions import discussion, message
-from moot.store.schema.library import recap
+from moot.store.schema.library import discussion_summary
 from moot.types.billing import Charge, Payer
 from moot.types.knowledge import DiscussionSummary
 
-SUMMARY_COLUMNS = [recap.c[name] for name in DiscussionSummary.__struct_fields__]
+SUMMARY_COLUMNS = [discussion_summary.c[name] for name in DiscussionSummary.__struct_fields__]
 
 # A summary contains only messages that all participants of the discussion could see.
 PUBLIC_MESSAGES = (
     message.c.version_of.is_(None),
     message.c.hidden.is_(False),
-    message.c.audience.is_(None),
+    message.c.visible_to.is_(None),
     message.c.status != "failed",
     message.c.role != "system",
     message.c.content != "",
@@ -51,8 +51,10 @@ class DiscussionSummaries:
 
     @retry_while_unavailable
     async def newest_summary(self, tenant: str, discussion_id: str) -> DiscussionSummary | None:
-        query = select(*SUMMARY_COLUMNS).where(recap.c.discussion == discussion_id, recap.c.tenant == tenant)
-        newest = query.order_by(recap.c.created_at.desc(), recap.c.id.desc()).limit(1)
+        query = select(*SUMMARY_COLUMNS).where(
+            discussion_summary.c.discussion == discussion_id, discussion_summary.c.tenant == tenant
+        )
+        newest = query.order_by(discussion_summary.c.created_at.desc(), discussion_summary.c.id.desc()).limit(1)
         async with self._database.read() as connection:
             row = (await connection.execute(newest)).mappings().first()
         return DiscussionSummary(**row) if row else None
@@ -61,12 +63,12 @@ class DiscussionSummaries:
     async def save_summary(self, payer: Payer, new: DiscussionSummary, charge: Charge) -> None:
         """Store summary and charge in one transaction, so that neither is repeated after a crash."""
         async with self._database.write() as connection:
-            await connection.execute(insert(recap).values(**asdict(new), tenant=payer.tenant))
+            await connection.execute(insert(discussion_summary).values(**asdict(new), tenant=payer.tenant))
             await add_charges(self._database, connection, payer, [charge])
 
     async def summaries_by_ids(self, tenant: str, ids: Collection[str]) -> dict[str, DiscussionSummary]:
         """Return summaries by id. The result omits unknown ids."""
-        query = select(*SUMMARY_COLUMNS).where(recap.c.id.in_(ids), recap.c.tenant == tenant)
+        query = select(*SUMMARY_COLUMNS).where(discussion_summary.c.id.in_(ids), discussion_summary.c.tenant == tenant)
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).mappings()
             return {row["id"]: DiscussionSummary(**row) for row in rows}

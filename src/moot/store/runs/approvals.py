@@ -10,13 +10,13 @@ from sqlalchemy import ColumnElement, and_, select, update
 from moot.store.database import Database
 from moot.store.discussions.discussions import notify_discussion_change
 from moot.store.retry import retry_while_unavailable
-from moot.store.schema.runs import permission
+from moot.store.schema.runs import approval
 from moot.types.accounts import Caller
 from moot.types.errors import Conflict, NotFound
 from moot.types.tools import ApprovalDecision
 
 VOID = "void"  # withdrawn; no task waits for a decision
-IS_OPEN = and_(permission.c.answer.is_(None), permission.c.begun.is_(False))
+IS_OPEN = and_(approval.c.decision.is_(None), approval.c.started.is_(False))
 
 
 class RequestedCall(Struct, frozen=True, kw_only=True):
@@ -48,26 +48,26 @@ class Approvals:
 
     async def withdraw_request(self, call: str) -> None:
         """Reject later decisions on a pending request. Decided requests stay unchanged."""
-        await self._void_open_requests(permission.c.id == call)
+        await self._void_open_requests(approval.c.id == call)
 
     @retry_while_unavailable
     async def withdraw_run_requests(self, run: str) -> None:
         """Withdraw pending requests of an earlier execution, which no task waits for any more."""
-        await self._void_open_requests(permission.c.run == run)
+        await self._void_open_requests(approval.c.run == run)
 
     async def runs_awaiting_approval(self, runs: Collection[str]) -> tuple[str, ...]:
         """Return the ids of runs with a pending request, sorted."""
         if not runs:
             return ()
-        query = select(permission.c.run).where(permission.c.run.in_(runs), IS_OPEN).distinct()
+        query = select(approval.c.run).where(approval.c.run.in_(runs), IS_OPEN).distinct()
         async with self._database.read() as connection:
-            return tuple((await connection.execute(query.order_by(permission.c.run))).scalars())
+            return tuple((await connection.execute(query.order_by(approval.c.run))).scalars())
 
     @retry_while_unavailable
     async def is_always_allowed(self, discussion: str, tool: str) -> bool:
         """Return whether a user allowed the tool for the rest of the discussion."""
-        mine = (permission.c.discussion == discussion, permission.c.tool == tool)
-        return await self._has_row(*mine, permission.c.answer == "always")
+        mine = (approval.c.discussion == discussion, approval.c.tool == tool)
+        return await self._has_row(*mine, approval.c.decision == "always")
 
     @retry_while_unavailable
     async def has_earlier_start(self, call: RequestedCall) -> bool:
@@ -77,9 +77,9 @@ class Approvals:
         """
         same = ("run", "participant", "stage", "round", "tool")
         return await self._has_row(
-            *(permission.c[name] == getattr(call, name) for name in same),
-            permission.c.attempt != call.attempt,
-            permission.c.begun.is_(True),
+            *(approval.c[name] == getattr(call, name) for name in same),
+            approval.c.attempt != call.attempt,
+            approval.c.started.is_(True),
         )
 
     async def resolve_approval(self, caller: Caller, run: str, call: str, decision: ApprovalDecision) -> None:
@@ -87,35 +87,35 @@ class Approvals:
 
         Raises Conflict if the request was decided or withdrawn, NotFound if there is none.
         """
-        mine = (permission.c.id == call, permission.c.run == run, permission.c.tenant == caller.tenant)
-        decided = update(permission).where(*mine, IS_OPEN)
+        mine = (approval.c.id == call, approval.c.run == run, approval.c.tenant == caller.tenant)
+        decided = update(approval).where(*mine, IS_OPEN)
         async with self._database.write() as connection:
-            found = (await connection.execute(select(permission.c.discussion).where(*mine))).scalar()
+            found = (await connection.execute(select(approval.c.discussion).where(*mine))).scalar()
             if found is None:
                 raise NotFound(f"This run has no tool call {call!r} that needs approval.")
-            done = await connection.execute(decided.values(answer=decision, account=caller.account))
+            done = await connection.execute(decided.values(decision=decision, account=caller.account))
             if not done.rowcount:
                 raise Conflict("This tool call no longer waits for approval.")
             await self._database.notify(connection, "moot_control", run)
             await notify_discussion_change(self._database, connection, caller.tenant, found)
 
     async def _upsert_call(self, call: RequestedCall, *, started: bool) -> None:
-        values = {**asdict(call), "begun": started, "created_at": time.time()}
-        query = self._database.insert_into(permission).values(**values)
-        query = query.on_conflict_do_update(index_elements=["id"], set_={"begun": started})
+        values = {**asdict(call), "started": started, "created_at": time.time()}
+        query = self._database.insert_into(approval).values(**values)
+        query = query.on_conflict_do_update(index_elements=["id"], set_={"started": started})
         async with self._database.write() as connection:
             await connection.execute(query)
             if not started:
                 await notify_discussion_change(self._database, connection, call.tenant, call.discussion)
 
     async def _void_open_requests(self, condition: ColumnElement[bool]) -> None:
-        query = update(permission).where(condition, IS_OPEN).values(answer=VOID)
-        query = query.returning(permission.c.tenant, permission.c.discussion)
+        query = update(approval).where(condition, IS_OPEN).values(decision=VOID)
+        query = query.returning(approval.c.tenant, approval.c.discussion)
         async with self._database.write() as connection:
             for tenant, discussion in set((await connection.execute(query)).all()):
                 await notify_discussion_change(self._database, connection, tenant, discussion)
 
     async def _has_row(self, *conditions: ColumnElement[bool]) -> bool:
         async with self._database.read() as connection:
-            query = select(permission.c.id).where(*conditions).limit(1)
+            query = select(approval.c.id).where(*conditions).limit(1)
             return (await connection.execute(query)).first() is not None

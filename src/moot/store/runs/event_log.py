@@ -24,7 +24,7 @@ from moot.store.runs.event_insert import (
 from moot.store.runs.lanes import fail_open_lanes, move_lane
 from moot.store.runs.runs import RunLease
 from moot.store.schema.discussions import discussion, message
-from moot.store.schema.runs import finding, run, run_event
+from moot.store.schema.runs import analysis_result, run, run_event
 from moot.types.billing import Payer
 from moot.types.discussions import LIVE_STATUSES, Message
 from moot.types.errors import NotFound
@@ -39,8 +39,8 @@ NEWEST_SEQ = (
     .label("newest")
 )
 TURN_COLUMNS = (message.c.run, message.c.stage, message.c.round, message.c.participant)
-NUMBER_BY_ID = select(message.c.number).where(message.c.id == bindparam("of_id"))
-NUMBER_BY_TURN = select(message.c.number).where(*(column == bindparam(f"of_{column.name}") for column in TURN_COLUMNS))
+NUMBER_BY_ID = select(message.c.seq).where(message.c.id == bindparam("of_id"))
+NUMBER_BY_TURN = select(message.c.seq).where(*(column == bindparam(f"of_{column.name}") for column in TURN_COLUMNS))
 
 
 class WriteResult(Struct, frozen=True):
@@ -121,8 +121,8 @@ class EventLog:
         for moved in records.lanes:
             await move_lane(connection, lease.run, moved)
         for basis, body in records.analysis_results.items():
-            insert_new = self._database.insert_into(finding).on_conflict_do_nothing()
-            await connection.execute(insert_new, {"run": lease.run, "basis": basis, "body": body})
+            insert_new = self._database.insert_into(analysis_result).on_conflict_do_nothing()
+            await connection.execute(insert_new, {"run": lease.run, "cache_key": basis, "body": body})
         payer = Payer(tenant=lease.tenant, account=lease.account, discussion=lease.discussion, run=lease.run)
         await add_charges(self._database, connection, payer, records.charges)
         return {new.id: await self._insert_message(connection, lease, new) for new in records.messages}
@@ -132,8 +132,8 @@ class EventLog:
 
         A batch may be written twice, and a turn may be repeated after a crash, under another message id.
         """
-        insert_new = self._database.insert_into(message).on_conflict_do_nothing().returning(message.c.number)
-        added = await connection.execute(insert_new, message_values(lease.tenant, new, lease.place))
+        insert_new = self._database.insert_into(message).on_conflict_do_nothing().returning(message.c.seq)
+        added = await connection.execute(insert_new, message_values(lease.tenant, new, lease.position))
         if (number := added.scalar()) is not None:
             return int(number)
         if new.participant is None:
@@ -150,7 +150,7 @@ class EventLog:
             .values(
                 status=case((is_applied, ending.status), else_="waiting"),
                 ended_at=case((is_applied, ending.ended_at), else_=None),
-                begun=case((is_applied, run.c.begun), else_=run.c.revision),
+                running_revision=case((is_applied, run.c.running_revision), else_=run.c.revision),
             )
             .returning(run.c.status)
         )

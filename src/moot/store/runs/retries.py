@@ -21,7 +21,7 @@ from moot.types.model_info import ModelLimits
 from moot.types.run_plan import RunPlan
 
 ReserveBudget = Callable[[AsyncConnection], Awaitable[None]]
-RETRY_COLUMNS = [*RUN_COLUMNS, run.c.plan, run.c.stop, run.c.stopped, run.c.retried]
+RETRY_COLUMNS = [*RUN_COLUMNS, run.c.plan, run.c.stop_reason, run.c.stopped_participants, run.c.retries]
 
 
 class RetriedRun(NamedTuple):
@@ -43,7 +43,7 @@ class Retries:
         participant: str | None = None,
         model: str | None = None,
         reserve: ReserveBudget | None = None,
-        measures: Mapping[str, ModelLimits] | None = None,
+        model_limits: Mapping[str, ModelLimits] | None = None,
     ) -> RetriedRun:
         """Retry one participant, optionally with another model, or by default all that failed.
 
@@ -57,7 +57,7 @@ class Retries:
                 plan, participant, await _find_failed_participants(connection, id, plan)
             )
             if model is not None and participant is not None:
-                plan = plan.with_model(participant, model, measures)
+                plan = plan.with_model(participant, model, model_limits)
             run = await self._mark_for_retry(connection, tenant, row, plan, participants)
             if reserve is not None:
                 await reserve(connection)
@@ -72,7 +72,7 @@ class Retries:
         await lock_discussions(connection, [discussion])
         row = (await connection.execute(select(*RETRY_COLUMNS).where(*mine).with_for_update())).mappings().one()
         await _reject_concurrent_version(connection, dict(row))
-        if row["status"] in LIVE_STATUSES and row["stop"] is not None:
+        if row["status"] in LIVE_STATUSES and row["stop_reason"] is not None:
             raise Conflict("This run is being stopped. Wait until it ends, then retry.")
         return dict(row)
 
@@ -91,13 +91,13 @@ class Retries:
         changes: dict[str, Any] = {
             "plan": plan,
             "revision": revision,
-            "retried": {**(row["retried"] or {}), **dict.fromkeys(participants, revision)},
-            "stopped": tuple(one for one in row["stopped"] or () if one not in participants),
+            "retries": {**(row["retries"] or {}), **dict.fromkeys(participants, revision)},
+            "stopped_participants": tuple(one for one in row["stopped_participants"] or () if one not in participants),
         }
         if row["status"] not in LIVE_STATUSES:
             await lock_worker(connection, self._worker)
-            changes |= {"status": "waiting", "begun": revision, "worker": self._worker, "ended_at": None}
-            changes |= {"stop": None, "stopped": (), "reserved": None}
+            changes |= {"status": "waiting", "running_revision": revision, "worker": self._worker, "ended_at": None}
+            changes |= {"stop_reason": None, "stopped_participants": (), "reserved_usd": None}
         query = update(run).where(run.c.id == id).values(**changes).returning(*RUN_COLUMNS)
         found = Run(**(await connection.execute(query)).mappings().one())
         await self._database.notify(connection, "moot_control", id)
@@ -111,7 +111,7 @@ async def _reject_concurrent_version(connection: AsyncConnection, row: Mapping[s
     A new version must not appear while another run reads the discussion.
     """
     others = (run.c.discussion == row["discussion"], run.c.id != row["id"], run.c.status.in_(LIVE_STATUSES))
-    regenerates = [] if row["again"] else [run.c.again.is_not(None)]
+    regenerates = [] if row["regenerates"] else [run.c.regenerates.is_not(None)]
     query = select(run.c.id).where(*others, *regenerates).limit(1)
     if live_run := (await connection.execute(query)).scalar():
         raise Conflict(f"An answer is being regenerated. Wait for run {live_run}, or stop it first.")
@@ -122,7 +122,7 @@ async def _find_failed_participants(connection: AsyncConnection, id: str, plan: 
     lanes = select(lane.c.participant).where(lane.c.run == id, lane.c.status == "error")
     errors = set((await connection.execute(lanes)).scalars())
     turns = select(message.c.participant, message.c.status).where(message.c.run == id)
-    rows = await connection.execute(turns.order_by(message.c.number))
+    rows = await connection.execute(turns.order_by(message.c.seq))
     last = {row.participant: row.status for row in rows}
     return [
         who.id
@@ -140,7 +140,7 @@ async def _delete_failed_turns(connection: AsyncConnection, id: str, participant
     await connection.execute(delete(message).where(*mine, message.c.status.not_in(ANSWERED_STATUSES)))
     answered = select(message.c.stage, message.c.round).where(*mine)
     alone = msgspec.json.encode((participant,)).decode()
-    to_participant = or_(message.c.thread == participant, message.c.audience == alone)
+    to_participant = or_(message.c.thread == participant, message.c.visible_to == alone)
     instructions = (message.c.run == id, message.c.hidden.is_(True), to_participant)
     unanswered = tuple_(message.c.stage, message.c.round).not_in(answered)
     await connection.execute(delete(message).where(*instructions, unanswered))

@@ -26,29 +26,29 @@ class WorkerRegistry:
 
     async def register(self, id: str) -> None:
         async with self._database.write() as connection:
-            await connection.execute(insert(worker).values(id=id, beats=0, created_at=time.time()))
+            await connection.execute(insert(worker).values(id=id, heartbeats=0, created_at=time.time()))
 
     async def mark_as_left(self, id: str) -> None:
         """Let other workers take over remaining runs at once, before the lease times out."""
         async with self._database.write() as connection:
-            await connection.execute(update(worker).where(worker.c.id == id).values(reaper=id))
+            await connection.execute(update(worker).where(worker.c.id == id).values(successor=id))
 
     async def register_as_left(self, id: str) -> None:
         """Register a worker that owns runs but has no row, so that a live worker takes over. Idempotent."""
-        left = self._database.insert_into(worker).values(id=id, beats=0, reaper=id, created_at=time.time())
+        left = self._database.insert_into(worker).values(id=id, heartbeats=0, successor=id, created_at=time.time())
         async with self._database.write() as connection:
             await connection.execute(left.on_conflict_do_nothing())
 
     async def send_heartbeat(self, id: str) -> bool:
         """Return False if another worker is taking over: the caller is fenced."""
-        mine = update(worker).where(worker.c.id == id, worker.c.reaper.is_(None))
+        mine = update(worker).where(worker.c.id == id, worker.c.successor.is_(None))
         async with self._database.write() as connection:
-            return bool((await connection.execute(mine.values(beats=worker.c.beats + 1))).rowcount)
+            return bool((await connection.execute(mine.values(heartbeats=worker.c.heartbeats + 1))).rowcount)
 
     async def worker_states(self) -> dict[str, WorkerState]:
-        query = select(worker.c.id, worker.c.beats, worker.c.reaper)
+        query = select(worker.c.id, worker.c.heartbeats, worker.c.successor)
         async with self._database.read() as connection:
-            return {row.id: WorkerState(row.beats, row.reaper) for row in await connection.execute(query)}
+            return {row.id: WorkerState(row.heartbeats, row.successor) for row in await connection.execute(query)}
 
     async def begin_takeover(self, id: str, state: WorkerState, successor: str) -> bool:
         """Return whether `successor` may take over.
@@ -56,12 +56,12 @@ class WorkerRegistry:
         It may not if the worker sent a heartbeat since `state`, if another worker was first, or if the row is locked. A
         locked row means that the worker is getting a run, so it is alive.
         """
-        same = (worker.c.beats == state.heartbeats, worker.c.reaper.is_not_distinct_from(state.successor))
+        same = (worker.c.heartbeats == state.heartbeats, worker.c.successor.is_not_distinct_from(state.successor))
         locked = select(worker.c.id).where(worker.c.id == id, *same).with_for_update(skip_locked=True)
         async with self._database.write() as connection:
             if (await connection.execute(locked)).first() is None:
                 return False
-            await connection.execute(update(worker).where(worker.c.id == id).values(reaper=successor))
+            await connection.execute(update(worker).where(worker.c.id == id).values(successor=successor))
         return True
 
     async def deregister(self, id: str) -> None:
@@ -73,6 +73,6 @@ async def lock_worker(connection: AsyncConnection, id: str) -> None:
     """Block takeovers of this worker until the transaction ends. Raises ShuttingDown if one has begun."""
     if connection.dialect.name == "sqlite":
         return  # one worker per file, without a registry
-    mine = select(worker.c.id).where(worker.c.id == id, worker.c.reaper.is_(None))
+    mine = select(worker.c.id).where(worker.c.id == id, worker.c.successor.is_(None))
     if (await connection.execute(mine.with_for_update(read=True, key_share=True))).first() is None:
         raise ShuttingDown("This server is shutting down. Try again in a moment.")

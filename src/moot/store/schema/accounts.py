@@ -13,7 +13,7 @@ account = Table(
     tenant_column(),
     Column("name", Text, nullable=False, unique=True),
     Column("password", Text, nullable=True),  # argon2 hash; None: cannot log in
-    Column("budget", Float(53), nullable=True),  # US dollars per week; None: the default limit
+    Column("weekly_budget_usd", Float(53), nullable=True),  # US dollars per week; None: the default limit
     time_column(),
 )
 

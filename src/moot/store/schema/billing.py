@@ -25,14 +25,14 @@ charge = Table(  # cost of model calls, one row per turn; stays when the discuss
     Column("purpose", Text, nullable=False),
     Column("model", Text, nullable=False),
     Column("usage", Json(Usage), nullable=False),
-    Column("cost", Float(53), nullable=True),
+    Column("cost_usd", Float(53), nullable=True),
     time_column(),
     Index(None, "account", "created_at"),
     Index(None, "run"),
 )
 
-reup = Table(  # a week whose budget was reset, and when
-    "reup",
+budget_reset = Table(  # a week whose budget was reset, and when
+    "budget_reset",
     metadata,
     Column("account", Text, ForeignKey("account.id", ondelete="CASCADE"), primary_key=True),
     Column("week", Float(53), primary_key=True),

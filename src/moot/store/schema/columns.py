@@ -45,9 +45,9 @@ def id_column() -> Column[str]:
 
 
 def sequence_columns() -> tuple[Column[int], Column[str]]:
-    """Return the public `id`, and a `number` that orders rows and keys the full-text index."""
+    """Return the public `id`, and a `seq` that orders rows and keys the full-text index."""
     return (
-        Column("number", Number, primary_key=True, autoincrement=True),
+        Column("seq", Number, primary_key=True, autoincrement=True),
         Column("id", Text, nullable=False, unique=True),
     )
 

@@ -15,7 +15,7 @@ channel = Table(  # Discord channel and the discussion bound to it
     Column("mode", Text, nullable=False),
     Column("participants", Json(tuple[Participant, ...]), nullable=False),
     Column("rounds", Integer, nullable=False),
-    Column("trouble", Text, nullable=True),  # why sending is disabled; None: it is not
+    Column("error", Text, nullable=True),  # why sending is disabled; None: it is not
     time_column(),
     Index(None, "tenant"),
     Index(None, "discussion"),
@@ -46,7 +46,7 @@ channel_post = Table(  # Discord message with a part of a run
     metadata,
     Column("channel", Text, ForeignKey("channel.id", ondelete="CASCADE"), primary_key=True),
     Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
-    Column("place", Integer, primary_key=True),
+    Column("position", Integer, primary_key=True),
     Column("message", Text, nullable=True),  # Discord id; None until the response arrives
     Index(None, "run"),
 )
@@ -56,8 +56,8 @@ channel_memory = Table(  # summary of older messages in a channel, per participa
     metadata,
     Column("channel", Text, ForeignKey("channel.id", ondelete="CASCADE"), primary_key=True),
     Column("participant", Text, primary_key=True),
-    Column("words", Text, nullable=False),
+    Column("text", Text, nullable=False),
     Column("discussions", Json(tuple[str, ...]), nullable=False),
-    time_column("upto"),  # time of the newest message that it covers
+    time_column("covers_until"),  # time of the newest message that it covers
     time_column(),
 )

@@ -35,7 +35,7 @@ discussion = Table(
     foreign_key("project", nullable=True, on_delete="SET NULL"),
     Column("language", Text, nullable=True),
     Column("model", Text, nullable=True),
-    Column("clerk", Text, nullable=True),
+    Column("task_model", Text, nullable=True),
     Column("debate", Json(DebateOptions), nullable=True),
     Column("advisors", Json(AdvisorOptions), nullable=True),
     Column("directed", Json(DirectedOptions), nullable=True),
@@ -52,7 +52,7 @@ message = Table(
     "message",
     metadata,
     *sequence_columns(),
-    Column("place", Number, nullable=False),  # that of its run, so that runs never interleave
+    Column("position", Number, nullable=False),  # that of its run, so that runs never interleave
     tenant_column(),
     foreign_key("discussion"),
     foreign_key("run", nullable=True),
@@ -68,26 +68,26 @@ message = Table(
     Column("provider", Text, nullable=True),
     Column("model", Text, nullable=True),
     Column("usage", Json(Usage), nullable=True),
-    Column("cost", Float(53), nullable=True),
-    Column("latency", Float(53), nullable=True),
-    Column("first_token", Float(53), nullable=True),
+    Column("cost_usd", Float(53), nullable=True),
+    Column("latency_seconds", Float(53), nullable=True),
+    Column("first_token_seconds", Float(53), nullable=True),
     Column("fault", Json(Fault), nullable=True),
-    Column("finish", Text, nullable=True),  # finish reason of the model
-    Column("audience", Json(Strings), nullable=True),  # ids of participants that may see it; None: all
+    Column("finish_reason", Text, nullable=True),  # finish reason of the model
+    Column("visible_to", Json(Strings), nullable=True),  # ids of participants that may see it; None: all
     Column("thread", Text, nullable=True),  # id of the participant with this private thread; None: main thread
     Column("files", Json(Strings), nullable=True),
     Column("hidden", Boolean, nullable=False),  # instructions, which models see and users do not
     Column("view", Text, nullable=True),  # these three columns allow to rebuild the prompt of an answer
-    Column("upto", Number, nullable=True),
-    Column("instruction", Text, nullable=True),
-    Column("script", Text, nullable=True),  # JSON array of text and action objects
+    Column("visible_until", Number, nullable=True),
+    Column("instructions", Text, nullable=True),
+    Column("lesson_items", Text, nullable=True),  # JSON array of text and action objects
     Column("tools", Json(tuple[ToolUse, ...]), nullable=True),  # tool calls of the turn
     Column("version_of", Text, nullable=True),  # id of the first version, which this one replaces
     Column("copy_of", Text, nullable=True),  # id of the earlier version that a user selected again
     time_column(),
     UniqueConstraint("run", "stage", "round", "participant"),
     Index(None, "version_of"),
-    Index(None, "discussion", "place", "number"),
+    Index(None, "discussion", "position", "seq"),
 )
 
 blob = Table(  # file contents, stored once per hash

@@ -33,8 +33,8 @@ persona = Table(
     Index(None, "tenant"),
 )
 
-persona_use = Table(  # usage counts; a shipped persona has no row in `persona`
-    "persona_use",
+persona_usage = Table(  # usage counts; a shipped persona has no row in `persona`
+    "persona_usage",
     metadata,
     Column("tenant", Text, ForeignKey("tenant.id", ondelete="CASCADE"), primary_key=True),
     Column("persona", Text, primary_key=True),
@@ -67,8 +67,8 @@ post = Table(
     Index(None, "project", "published_at"),
 )
 
-recap = Table(  # summary of a discussion, for discussions that reference it
-    "recap",
+discussion_summary = Table(  # summary of a discussion, for discussions that reference it
+    "discussion_summary",
     metadata,
     id_column(),
     tenant_column(),
@@ -80,8 +80,8 @@ recap = Table(  # summary of a discussion, for discussions that reference it
     Index(None, "discussion", "created_at"),
 )
 
-trial = Table(  # evaluation of an answer: assertions, verdicts, improvements
-    "trial",
+evaluation = Table(  # evaluation of an answer: assertions, verdicts, improvements
+    "evaluation",
     metadata,
     id_column(),
     tenant_column(),
@@ -89,14 +89,14 @@ trial = Table(  # evaluation of an answer: assertions, verdicts, improvements
     Column("judge", Text, nullable=False),
     Column("assertions", Json(Strings), nullable=False),
     Column("verdicts", Json(tuple[Verdict, ...]), nullable=False),
-    Column("rounds", Json(Improvement), nullable=True),
+    Column("improvement", Json(Improvement), nullable=True),
     time_column(),
-    time_column("accepted_at", nullable=True),
+    time_column("applied_at", nullable=True),
     Index(None, "message"),
 )
 
-line_up = Table(  # preset: participants, mode and options
-    "line_up",
+preset = Table(  # preset: participants, mode and options
+    "preset",
     metadata,
     id_column(),
     tenant_column(),
@@ -104,7 +104,7 @@ line_up = Table(  # preset: participants, mode and options
     Column("mode", Text, nullable=False),
     Column("participants", Json(tuple[Participant, ...]), nullable=False),
     Column("rounds", Integer, nullable=False),
-    Column("clerk", Text, nullable=True),
+    Column("task_model", Text, nullable=True),
     Column("debate", Json(DebateOptions), nullable=True),
     Column("advisors", Json(AdvisorOptions), nullable=True),
     Column("directed", Json(DirectedOptions), nullable=True),
@@ -125,7 +125,7 @@ insight = Table(
     Column("category", Text, nullable=False),
     Column("suggestion", Text, nullable=True),
     Column("severity", Text, nullable=True),
-    Column("paired", Text, nullable=True),
+    Column("answers_insight", Text, nullable=True),
     Column("messages", Json(Strings), nullable=False),
     time_column(),
     Index(None, "discussion"),

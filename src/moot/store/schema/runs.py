@@ -25,16 +25,16 @@ run = Table(
     Column("plan", Json(RunPlan), nullable=False),
     Column("status", Text, nullable=False),
     Column("epoch", Integer, nullable=False, server_default="0"),  # fencing token, one higher with each lease
-    Column("stop", Text, nullable=True),  # reason to stop the run, once requested
-    Column("stopped", Json(Strings), nullable=True),  # ids of participants to stop
+    Column("stop_reason", Text, nullable=True),  # reason to stop the run, once requested
+    Column("stopped_participants", Json(Strings), nullable=True),  # ids of participants to stop
     Column("worker", Text, nullable=True),
-    Column("place", Number, nullable=False, server_default="0"),  # order of runs: number of the user message
+    Column("position", Number, nullable=False, server_default="0"),  # order of runs: number of the user message
     Column("account", Text, nullable=True),  # started it and pays for it
     Column("revision", Integer, nullable=False, server_default="0"),  # number of retries
-    Column("begun", Integer, nullable=False, server_default="0"),  # the revision being executed
-    Column("retried", Json(dict[str, int]), nullable=True),  # participant id: revision that retries it
-    Column("reserved", Float(53), nullable=True),  # US dollars; counts while the run is live
-    Column("again", Text, nullable=True),  # id of the answer that this run regenerates
+    Column("running_revision", Integer, nullable=False, server_default="0"),  # the revision being executed
+    Column("retries", Json(dict[str, int]), nullable=True),  # participant id: revision that retries it
+    Column("reserved_usd", Float(53), nullable=True),  # US dollars; counts while the run is live
+    Column("regenerates", Text, nullable=True),  # id of the answer that this run regenerates
     time_column(),
     time_column("ended_at", nullable=True),
     Index(None, "account", "status"),
@@ -52,8 +52,8 @@ run_event = Table(
     sqlite_with_rowid=False,
 )
 
-permission = Table(  # approval of a tool call with side effects; the key is the call id
-    "permission",
+approval = Table(  # approval of a tool call with side effects; the key is the call id
+    "approval",
     metadata,
     id_column(),
     tenant_column(),
@@ -63,9 +63,9 @@ permission = Table(  # approval of a tool call with side effects; the key is the
     Column("stage", Text, nullable=False),
     Column("round", Integer, nullable=False),
     Column("tool", Text, nullable=False),
-    Column("answer", Text, nullable=True),  # decision; None while pending
+    Column("decision", Text, nullable=True),  # decision; None while pending
     Column("account", Text, nullable=True),  # the account that decided
-    Column("begun", Boolean, nullable=False),  # the call has started
+    Column("started", Boolean, nullable=False),  # the call has started
     Column("attempt", Text, nullable=False),  # changes when the turn restarts
     time_column(),
     Index(None, "run"),
@@ -82,11 +82,11 @@ lane = Table(  # progress of one participant in a debate
     Column("late", Boolean, nullable=False),
 )
 
-finding = Table(  # analysis results by cache key, and notices: JSON of their events
-    "finding",
+analysis_result = Table(  # analysis results by cache key, and notices: JSON of their events
+    "analysis_result",
     metadata,
     Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
-    Column("basis", Text, primary_key=True),
+    Column("cache_key", Text, primary_key=True),
     Column("body", Text, nullable=False),
 )
 
@@ -94,7 +94,7 @@ worker = Table(
     "worker",
     metadata,
     id_column(),
-    Column("beats", BigInteger, nullable=False),  # number of heartbeats
-    Column("reaper", Text, nullable=True),  # id of the worker that takes over; its own id after it left
+    Column("heartbeats", BigInteger, nullable=False),  # number of heartbeats
+    Column("successor", Text, nullable=True),  # id of the worker that takes over; its own id after it left
     time_column(),
 )

@@ -4,8 +4,8 @@ from sqlalchemy import Column, ForeignKey, Index, Table, Text
 
 from moot.store.schema.columns import metadata, time_column
 
-idempotency = Table(
-    "idempotency",
+idempotency_key = Table(
+    "idempotency_key",
     metadata,
     Column("tenant", Text, ForeignKey("tenant.id", ondelete="CASCADE"), primary_key=True),
     Column("key", Text, primary_key=True),
@@ -15,8 +15,8 @@ idempotency = Table(
     Index(None, "created_at"),
 )
 
-rate = Table(
-    "rate",
+rate_limit = Table(
+    "rate_limit",
     metadata,
     Column("name", Text, primary_key=True),
     time_column("free_at"),  # when the bucket is full again

@@ -24,7 +24,7 @@ export class EvaluationStore {
   /** Load earlier evaluations and the persona. */
   async load(discussion: Discussion, participant: string): Promise<void> {
     await this.#runExclusive("", async () => {
-      this.evaluations = await callApi("GET /api/messages/{id}/assertions", {
+      this.evaluations = await callApi("GET /api/messages/{id}/evaluations", {
         path: { id: this.#messageId },
       });
       if (this.evaluations[0]) this.progress = initialProgress(this.evaluations[0]);
@@ -41,20 +41,20 @@ export class EvaluationStore {
     await this.#runExclusive("judging", async (signal) => {
       const path = { id: this.#messageId };
       const body = { assertions, judge: judge || null };
-      const { trial } = await callApi("POST /api/messages/{id}/assertions", { path, body, signal });
-      this.evaluations = [trial, ...this.evaluations];
-      this.progress = initialProgress(trial);
+      const { evaluation } = await callApi("POST /api/messages/{id}/evaluations", { path, body, signal });
+      this.evaluations = [evaluation, ...this.evaluations];
+      this.progress = initialProgress(evaluation);
     });
   }
 
   async improve(): Promise<void> {
-    const trial = this.progress?.evaluation;
-    if (!trial) return;
+    const evaluation = this.progress?.evaluation;
+    if (!evaluation) return;
     await this.#runExclusive("improving", async (signal) => {
-      const path = { id: trial.id };
+      const path = { id: evaluation.id };
       try {
-        for await (const event of streamCall("POST /api/trials/{id}/improve", { path, signal })) {
-          this.#setProgress(applyImprovementEvent(this.progress ?? initialProgress(trial), event));
+        for await (const event of streamCall("POST /api/evaluations/{id}/improve", { path, signal })) {
+          this.#setProgress(applyImprovementEvent(this.progress ?? initialProgress(evaluation), event));
         }
       } finally {
         if (this.progress?.attempt) this.#setProgress({ ...this.progress, attempt: null });
@@ -63,16 +63,16 @@ export class EvaluationStore {
   }
 
   accept(): Promise<void> {
-    return this.#applyOrUndo("POST /api/trials/{id}/accept");
+    return this.#applyOrUndo("POST /api/evaluations/{id}/apply");
   }
 
   undo(): Promise<void> {
-    return this.#applyOrUndo("POST /api/trials/{id}/undo");
+    return this.#applyOrUndo("POST /api/evaluations/{id}/undo");
   }
 
   selectEvaluation(id: string): void {
-    const trial = this.evaluations.find((one) => one.id === id);
-    if (trial) this.progress = initialProgress(trial);
+    const evaluation = this.evaluations.find((one) => one.id === id);
+    if (evaluation) this.progress = initialProgress(evaluation);
   }
 
   /** Cancel the current call. Finished rounds are kept. */
@@ -80,7 +80,9 @@ export class EvaluationStore {
     this.#abort?.abort();
   }
 
-  async #applyOrUndo(name: "POST /api/trials/{id}/accept" | "POST /api/trials/{id}/undo"): Promise<void> {
+  async #applyOrUndo(
+    name: "POST /api/evaluations/{id}/apply" | "POST /api/evaluations/{id}/undo",
+  ): Promise<void> {
     const progress = this.progress;
     if (!progress) return;
     await this.#runExclusive("accepting", async () => {

@@ -2,7 +2,7 @@
 
 import type { Calls, ImprovementRound, Evaluation } from "../../api/types.ts";
 
-export type ImprovementEvent = Calls["POST /api/trials/{id}/improve"]["gives"];
+export type ImprovementEvent = Calls["POST /api/evaluations/{id}/improve"]["gives"];
 
 /** The round in progress. */
 export interface RoundAttempt {
@@ -29,8 +29,8 @@ export function applyImprovementEvent(
   switch (event.type) {
     case "improving":
       return {
-        ...initialProgress(event.trial),
-        attempt: { number: event.trial.rounds.length + 1, change: "", answer: "" },
+        ...initialProgress(event.evaluation),
+        attempt: { number: event.evaluation.rounds.length + 1, change: "", answer: "" },
       };
     case "rewritten":
       return { ...progress, attempt: { number: event.round, change: event.change, answer: "" } };
@@ -45,7 +45,7 @@ export function applyImprovementEvent(
       return { ...progress, evaluation: { ...progress.evaluation, rounds }, attempt: trying };
     }
     case "done":
-      return { evaluation: event.trial, attempt: null, outcome: event.outcome, message: event.message };
+      return { evaluation: event.evaluation, attempt: null, outcome: event.outcome, message: event.message };
     default:
       return progress;
   }
@@ -57,7 +57,7 @@ export function countPasses(verdicts: readonly { passed: boolean }[]): number {
 
 /** The newest round that beat all earlier ones. Accepting applies it. */
 export function bestRound(evaluation: Evaluation): ImprovementRound | null {
-  return evaluation.rounds.findLast((round) => round.better) ?? null;
+  return evaluation.rounds.findLast((round) => round.is_better) ?? null;
 }
 
 /** One assertion per line; empty lines are ignored. */

@@ -32,7 +32,7 @@ const NEW_DRAFT: NewDiscussionValues = {
   table: EMPTY_TABLE,
   project: null,
   language: null,
-  cap: null,
+  maxCostUsd: null,
   files: [],
 };
 const savedDraft = persisted<NewDiscussionValues>("start", NEW_DRAFT);

@@ -122,10 +122,12 @@ export function buildSampleTable(sample: Sample, offers: readonly ProviderOffer[
     ...EMPTY_TABLE,
     mode: sample.mode,
     seats,
-    clerk: sample.taskModel ?? null,
+    taskModel: sample.taskModel ?? null,
     debate: DEFAULT_DEBATE,
     advisors: DEFAULT_ADVISORS,
-    directed: sample.isScripted ? { ...DEFAULT_LESSON, trigger: seats[0]?.key ?? null } : DEFAULT_LESSON,
+    directed: sample.isScripted
+      ? { ...DEFAULT_LESSON, first_speaker: seats[0]?.key ?? null }
+      : DEFAULT_LESSON,
   };
 }
 

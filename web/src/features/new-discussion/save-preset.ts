@@ -8,7 +8,7 @@ import { toTablePayload, toTable, type Table } from "../participants/setup.ts";
 
 /** Save a setup under an unused name. */
 export async function addPreset(name: string, table: Table): Promise<void> {
-  await callApi("POST /api/line-ups", { body: { name, ...toTablePayload(table, catalog.personas) } });
+  await callApi("POST /api/presets", { body: { name, ...toTablePayload(table, catalog.personas) } });
   await catalog.loadPresets();
 }
 
@@ -25,15 +25,15 @@ export async function replacePreset(one: Preset, table: Table): Promise<void> {
 /** Delete a preset. The undo restores it under the same name. */
 export async function removePreset(one: Preset): Promise<void> {
   const body = { name: one.name, ...toTablePayload(toTable(one), catalog.personas) };
-  await callApi("DELETE /api/line-ups/{id}", { path: { id: one.id } });
+  await callApi("DELETE /api/presets/{id}", { path: { id: one.id } });
   await catalog.loadPresets();
   toasts.show(`${one.name} was deleted.`, {
-    undo: () => runWithToast(callApi("POST /api/line-ups", { body }), `${one.name} was restored.`),
+    undo: () => runWithToast(callApi("POST /api/presets", { body }), `${one.name} was restored.`),
   });
 }
 
 async function updatePreset(id: string, table: Table): Promise<void> {
-  await callApi("PATCH /api/line-ups/{id}", { path: { id }, body: toTablePayload(table, catalog.personas) });
+  await callApi("PATCH /api/presets/{id}", { path: { id }, body: toTablePayload(table, catalog.personas) });
 }
 
 async function runWithToast(work: Promise<unknown>, words: string): Promise<void> {

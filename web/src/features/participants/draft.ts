@@ -14,19 +14,19 @@ export interface NewDiscussionValues {
   readonly table: Table;
   readonly project: string | null;
   readonly language: string | null;
-  readonly cap: number | null;
+  readonly maxCostUsd: number | null;
   readonly files: readonly StoredFile[];
 }
 
 /** Convert a draft to the API. */
 export function toDiscussionDraft(draft: NewDiscussionValues, personas: readonly Persona[]): DiscussionDraft {
-  const { message, table, project, language, cap, files } = draft;
+  const { message, table, project, language, maxCostUsd, files } = draft;
   return {
     ...toTablePayload(table, personas),
     message,
     project,
     language,
-    cap,
+    max_cost_usd: maxCostUsd,
     files: files.map((file) => file.id),
   };
 }
@@ -39,8 +39,8 @@ const PART_BY_FIELD: Record<string, DraftPart> = {
   participants: "table",
   mode: "mode",
   rounds: "rules",
-  clerk: "rules",
-  cap: "question",
+  task_model: "rules",
+  max_cost_usd: "question",
   project: "rules",
   language: "rules",
   model: "rules",

@@ -33,21 +33,21 @@ interface DebateSettings {
   readonly lead: string | null;
   readonly quorum: number | null;
   readonly deadline: number | null;
-  readonly gate: boolean;
+  readonly skip_if_agreed: boolean;
   readonly ranking: boolean;
-  readonly ledger: boolean;
+  readonly claims: boolean;
 }
 
 interface AdvisorSettings {
-  readonly early: number;
-  readonly budget: number;
+  readonly question_turns: number;
+  readonly max_prompt_tokens: number;
   readonly cross_talk: boolean;
   readonly synthesis: boolean;
 }
 
 interface LessonSettings {
   readonly turns: number;
-  readonly trigger: string | null;
+  readonly first_speaker: string | null;
   readonly topic: string;
 }
 
@@ -55,7 +55,7 @@ export interface Table {
   readonly mode: Mode;
   readonly seats: readonly ParticipantDraft[];
   readonly rounds: number;
-  readonly clerk: string | null;
+  readonly taskModel: string | null;
   readonly debate: DebateSettings;
   readonly advisors: AdvisorSettings;
   readonly directed: LessonSettings;
@@ -65,22 +65,22 @@ export const DEFAULT_DEBATE: DebateSettings = {
   lead: null,
   quorum: null,
   deadline: null,
-  gate: false,
+  skip_if_agreed: false,
   ranking: true,
-  ledger: true,
+  claims: true,
 };
 export const DEFAULT_ADVISORS: AdvisorSettings = {
-  early: 3,
-  budget: 150_000,
+  question_turns: 3,
+  max_prompt_tokens: 150_000,
   cross_talk: false,
   synthesis: false,
 };
-export const DEFAULT_LESSON: LessonSettings = { turns: 10, trigger: null, topic: "" };
+export const DEFAULT_LESSON: LessonSettings = { turns: 10, first_speaker: null, topic: "" };
 export const EMPTY_TABLE: Table = {
   mode: "parallel",
   seats: [],
   rounds: 2,
-  clerk: null,
+  taskModel: null,
   debate: DEFAULT_DEBATE,
   advisors: DEFAULT_ADVISORS,
   directed: DEFAULT_LESSON,
@@ -109,10 +109,19 @@ const PARTICIPANT_DEFAULTS: Omit<ParticipantDraft, "key" | "model"> = {
   tools: [],
 };
 
-/** Restore a stored setup. An older page may have stored fewer fields. */
+/** Restore a stored setup. An older page may have stored other fields. */
 export function restoreTable(table: Partial<Table> = {}): Table {
   const seats = (table.seats ?? []).map((seat) => ({ ...PARTICIPANT_DEFAULTS, ...seat }));
-  return { ...EMPTY_TABLE, ...table, seats };
+  const debate = restoreOptions(DEFAULT_DEBATE, table.debate);
+  const advisors = restoreOptions(DEFAULT_ADVISORS, table.advisors);
+  const directed = restoreOptions(DEFAULT_LESSON, table.directed);
+  return { ...EMPTY_TABLE, ...table, seats, debate, advisors, directed };
+}
+
+/** Drop unknown options: the server would reject them. */
+function restoreOptions<T extends object>(defaults: T, stored: Partial<T> = {}): T {
+  const known = Object.entries(stored).filter(([name]) => name in defaults);
+  return { ...defaults, ...Object.fromEntries(known) };
 }
 
 /** Convert the setup of a discussion or preset. */
@@ -121,7 +130,7 @@ export function toTable(source: Discussion | Preset): Table {
     mode: knownMode(source.mode),
     seats: source.participants.map(({ id, ...one }) => ({ ...PARTICIPANT_DEFAULTS, ...one, key: id })),
     rounds: source.rounds,
-    clerk: source.clerk,
+    taskModel: source.task_model,
     debate: { ...DEFAULT_DEBATE, ...source.debate },
     advisors: { ...DEFAULT_ADVISORS, ...source.advisors },
     directed: { ...DEFAULT_LESSON, ...source.directed },
@@ -143,7 +152,7 @@ export function withoutParticipant(table: Table, key: string): Table {
     ...table,
     seats: table.seats.filter((one) => one.key !== key),
     debate: debate.lead === key ? { ...debate, lead: null } : debate,
-    directed: directed.trigger === key ? { ...directed, trigger: null } : directed,
+    directed: directed.first_speaker === key ? { ...directed, first_speaker: null } : directed,
   };
 }
 
@@ -154,12 +163,12 @@ export function restoreParticipant(table: Table, key: string, before: Table): Ta
   if (!seat || table.seats.some((one) => one.key === key)) return table;
   const { debate, directed } = table;
   const isLead = before.debate.lead === key && debate.lead === null;
-  const isTrigger = before.directed.trigger === key && directed.trigger === null;
+  const isFirstSpeaker = before.directed.first_speaker === key && directed.first_speaker === null;
   return {
     ...table,
     seats: table.seats.toSpliced(place, 0, seat),
     debate: isLead ? { ...debate, lead: key } : debate,
-    directed: isTrigger ? { ...directed, trigger: key } : directed,
+    directed: isFirstSpeaker ? { ...directed, first_speaker: key } : directed,
   };
 }
 
@@ -167,17 +176,18 @@ export function restoreParticipant(table: Table, key: string, before: Table): Ta
 type TablePayload = Required<Omit<PresetChange, "name">>;
 
 export function toTablePayload(table: Table, personas: readonly Persona[]): TablePayload {
-  const { mode, seats, rounds, clerk } = table;
+  const { mode, seats, rounds, taskModel } = table;
   const names = resolveNames(seats, personas);
   const nameOf = (key: string | null) => names[seats.findIndex((one) => one.key === key)] ?? null;
   return {
     participants: seats.map(toParticipantInput),
     mode,
     rounds,
-    clerk,
+    task_model: taskModel,
     debate: mode === "debate" ? { ...table.debate, lead: nameOf(table.debate.lead) } : null,
     advisors: mode === "advisors" ? table.advisors : null,
-    directed: mode === "directed" ? { ...table.directed, trigger: nameOf(table.directed.trigger) } : null,
+    directed:
+      mode === "directed" ? { ...table.directed, first_speaker: nameOf(table.directed.first_speaker) } : null,
   };
 }
 

@@ -25,7 +25,7 @@ export class SuggestionWizard {
   async askQuestions(): Promise<void> {
     const asked = await this.#runExclusive(async (signal) => {
       const body = { situation: this.situation.trim(), model: this.model.trim() };
-      return (await callApi("POST /api/perspectives/questions", { body, signal })).questions;
+      return (await callApi("POST /api/persona-suggestions/questions", { body, signal })).questions;
     });
     if (!asked) return;
     this.questions = asked;
@@ -47,7 +47,7 @@ export class SuggestionWizard {
           return answer ? [{ question, answer }] : [];
         }),
       };
-      for await (const event of streamCall("POST /api/perspectives", { body, signal })) {
+      for await (const event of streamCall("POST /api/persona-suggestions", { body, signal })) {
         if (event.type === "proposal") this.proposals = [...this.proposals, event.proposal];
         if (event.type !== "done") continue;
         this.rejectedProposals = event.dropped;

@@ -79,7 +79,7 @@ export class CardActions {
   async regenerate(model: string | null = null): Promise<void> {
     this.#focusCard();
     await this.#runExclusive(() =>
-      callApi("POST /api/discussions/{id}/turns/{turn}/again", {
+      callApi("POST /api/discussions/{id}/turns/{turn}/regenerate", {
         path: this.#turnPath(),
         body: { model },
         idempotencyKey: newIdempotencyKey(),
@@ -113,7 +113,7 @@ export class CardActions {
     this.#focusCard();
     return this.#runExclusive(async () =>
       session.replaceMessage(
-        await callApi("POST /api/discussions/{id}/turns/{turn}/choose", {
+        await callApi("POST /api/discussions/{id}/turns/{turn}/select", {
           path: this.#turnPath(),
           body: { version },
         }),

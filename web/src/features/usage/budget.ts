@@ -9,13 +9,17 @@ interface BudgetShares {
 }
 
 /** Shares between 0 and 1; overspending fills the bar. */
-export function budgetShares({ budget, spent, reserved }: Budget): BudgetShares {
+export function budgetShares({
+  weekly_budget_usd: budget,
+  spent_usd: spent,
+  reserved_usd: reserved,
+}: Budget): BudgetShares {
   if (budget === null) return { spent: 0, reserved: 0, isOver: false };
   const whole = Math.max(budget, spent + reserved, Number.MIN_VALUE);
   return { spent: spent / whole, reserved: reserved / whole, isOver: spent + reserved >= budget };
 }
 
 /** A week can be reset once. */
-export function canReset({ budget, reup_at }: Budget): boolean {
-  return budget !== null && reup_at === null;
+export function canReset({ weekly_budget_usd, reset_at }: Budget): boolean {
+  return weekly_budget_usd !== null && reset_at === null;
 }

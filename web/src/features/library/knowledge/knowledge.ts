@@ -51,11 +51,13 @@ export function pairInsights(
   const shown = insights.filter((one) => kind === null || one.kind === kind);
   const ids = new Set(shown.map((one) => one.id));
   const isRoot = (one: Insight) =>
-    one.paired === null || !ids.has(one.paired) || known.get(one.paired)?.paired != null;
+    one.answers_insight === null ||
+    !ids.has(one.answers_insight) ||
+    known.get(one.answers_insight)?.answers_insight != null;
   return shown.filter(isRoot).map((insight) => ({
     insight,
-    answers: shown.filter((one) => one.paired === insight.id && !isRoot(one)),
-    answeredInsight: known.get(insight.paired ?? "") ?? null,
+    answers: shown.filter((one) => one.answers_insight === insight.id && !isRoot(one)),
+    answeredInsight: known.get(insight.answers_insight ?? "") ?? null,
   }));
 }
 

@@ -27,13 +27,13 @@ export function searchPersonas(personas: readonly Persona[], search: string): re
 
 /** The user's own first, newest first; then the included ones by category and name. */
 export function groupPersonas(personas: readonly Persona[]): readonly PersonaGroup[] {
-  const own = personas.filter((one) => !one.shipped);
-  const shipped = personas
-    .filter((one) => one.shipped)
+  const own = personas.filter((one) => !one.builtin);
+  const builtin = personas
+    .filter((one) => one.builtin)
     .sort((a, b) => a.category.localeCompare(b.category) || a.name.localeCompare(b.name));
   return [
     { title: "Your own", personas: own },
-    { title: "Included with Moot", personas: shipped },
+    { title: "Included with Moot", personas: builtin },
   ].filter((group) => group.personas.length);
 }
 

@@ -39,12 +39,12 @@ function phaseAfter(
   discussion: Discussion,
   participant: string,
 ): AdvisorPhase | null {
-  const early = discussion.advisors?.early ?? DEFAULT_QUESTION_TURNS;
+  const questionTurns = discussion.advisors?.question_turns ?? DEFAULT_QUESTION_TURNS;
   const own = runs.filter(
     (one) => !one.regenerate && one.turns.some((turn) => isCountedTurn(turn, participant)),
   ).length;
-  if (own >= early) return { kind: "speaks" };
-  return open.olderCursor === null ? { kind: "asks", turn: own + 1, total: early } : null;
+  if (own >= questionTurns) return { kind: "speaks" };
+  return open.olderCursor === null ? { kind: "asks", turn: own + 1, total: questionTurns } : null;
 }
 
 const isCountedTurn = (turn: Turn, participant: string): boolean =>

@@ -2,7 +2,7 @@
 
 import type { Run } from "../../../state/run.ts";
 import type {
-  Agreed,
+  AgreementChecked,
   Claim,
   PositionChange,
   LaneReport,
@@ -25,26 +25,27 @@ export interface DebateAnalyses {
   readonly positionChanges: readonly PositionChange[];
   /** Number of quotes that were dropped because they are not in the quoted answer. */
   readonly droppedQuotes: number;
-  readonly agreement: Agreed | null;
+  readonly agreement: AgreementChecked | null;
   readonly lanes: readonly LaneReport[];
   /** Participants who voted since the ranking was last computed. */
   readonly voters: readonly string[];
 }
 
-type ReportedClaims = Pick<RunReport, "claims" | "flips" | "unproven">;
+type ReportedClaims = Pick<RunReport, "claims" | "position_changes" | "dropped_quotes">;
 
 export function combineAnalyses(run: Run, loadedReport: LoadedReport | null): DebateAnalyses {
   const report = loadedReport?.report ?? null;
   const since = loadedReport?.lastSeq ?? 0;
-  const written: ReportedClaims | null = report?.claims.length || report?.flips.length ? report : null;
-  const ledger = newerResult(run.claims, written, since, (one): ReportedClaims => one.ledger);
+  const written: ReportedClaims | null =
+    report?.claims.length || report?.position_changes.length ? report : null;
+  const extracted = newerResult(run.claims, written, since, (one): ReportedClaims => one.claims);
   return {
     summary: newerResult(run.summary, report?.summary, since, (one) => one.summary),
     ranking: newerResult(run.ranking, report?.ranking, since, (one) => one.ranking),
-    claims: ledger?.claims ?? [],
-    positionChanges: ledger?.flips ?? [],
-    droppedQuotes: ledger?.unproven ?? 0,
-    agreement: newerResult(run.agreement, report?.agreed, since, (one) => one),
+    claims: extracted?.claims ?? [],
+    positionChanges: extracted?.position_changes ?? [],
+    droppedQuotes: extracted?.dropped_quotes ?? 0,
+    agreement: newerResult(run.agreement, report?.agreement, since, (one) => one),
     lanes: report?.lanes ?? [],
     voters: run.votes.filter((one) => one.seq > (run.ranking?.seq ?? 0)).map((one) => one.participant),
   };

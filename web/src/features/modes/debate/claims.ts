@@ -30,16 +30,16 @@ interface RankingRow extends RankedAnswer {
 }
 
 /** Number the places. Equal points per vote share a place. */
-export function rankingRows({ places, ballots }: Ranking): readonly RankingRow[] {
+export function rankingRows({ answers, votes: rankings }: Ranking): readonly RankingRow[] {
   const worth = ({ points, votes }: RankedAnswer) => (votes ? points / votes : 0);
-  const most = Math.max(...places.map(worth), 0);
-  return places.map((one) => ({
+  const most = Math.max(...answers.map(worth), 0);
+  return answers.map((one) => ({
     ...one,
-    position: 1 + places.filter((other) => worth(other) > worth(one)).length,
+    position: 1 + answers.filter((other) => worth(other) > worth(one)).length,
     share: most ? worth(one) / most : 0,
-    voterPositions: Object.entries(ballots).flatMap(([voter, order]) => {
-      const place = order.findIndex((tier) => tier.includes(one.participant));
-      return place < 0 ? [] : [{ voter, place: 1 + order.slice(0, place).flat().length }];
+    voterPositions: Object.entries(rankings).flatMap(([voter, ranking]) => {
+      const place = ranking.findIndex((tier) => tier.includes(one.participant));
+      return place < 0 ? [] : [{ voter, place: 1 + ranking.slice(0, place).flat().length }];
     }),
   }));
 }

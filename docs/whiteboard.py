@@ -1,6 +1,6 @@
-"""Makes docs/whiteboard.png: a board as agents of a lesson may well draw it.
+"""Makes docs/whiteboard.png: a whiteboard as agents of a lesson may well draw it.
 
-Run it with: uv run python docs/board.py
+Run it with: uv run python docs/whiteboard.py
 """
 
 from pathlib import Path
