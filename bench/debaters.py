@@ -13,8 +13,8 @@ from moot.types.requests import ModelRequest, user_message
 
 DEBATE_MARKER = "These are the first answers of the others"
 SYNTHESIS_MARKER = "You now write for the whole table"
-SUMMARY_MARKER = "You take the minutes"
-CLAIMS_MARKER = "You keep the ledger"
+SUMMARY_MARKER = "You summarise a debate"
+CLAIMS_MARKER = "You list the claims"
 VOTE_MARKER = "You judge answers"
 QUESTION = "What shall we do?"
 

@@ -130,7 +130,7 @@ async def test_debate_transcript_contains_all_answers_and_debate_report(api_clie
     first = [message["participant"] for message in told["messages"] if message["stage"] == "initial"]
     assert first == ["alpha", "beta", "gamma", "delta"], "in the order of the seats, whoever was first"
     page = parse_safe_html(await get_transcript(api_client, discussion, "html"))
-    assert page.texts("h2") == ["First answers", "Having read each other", "Synthesis", "Minutes"]
+    assert page.texts("h2") == ["First answers", "Having read each other", "Synthesis", "Report"]
     said = page.texts("div", "words")
     for words in (
         table.YES,
@@ -150,7 +150,7 @@ async def test_debate_transcript_contains_all_answers_and_debate_report(api_clie
     )
     text = await get_transcript(api_client, discussion, "md")
     assert all(
-        words in text for words in (table.SYNTHESIS_ANSWER, "## Minutes", "Gamma was won over", "Key rejected for lab")
+        words in text for words in (table.SYNTHESIS_ANSWER, "## Report", "Gamma was won over", "Key rejected for lab")
     )
 
 

@@ -224,7 +224,7 @@ class TestDebate:
     def test_stages_and_report_are_printed_in_order(self, debate_moot: MootCli) -> None:
         done = debate_moot("ask", "Shall we split it?", *self.MODELS, "--lead", "Beta")
         assert (done.returncode, done.stderr) == (0, "")
-        said, _, minutes = done.stdout.partition("--- Minutes ---\n")
+        said, _, report = done.stdout.partition("--- Report ---\n")
         parts = (
             "--- First answers ---",
             YES,
@@ -247,9 +247,9 @@ class TestDebate:
             "Left out: 2 quotes that are in no answer",
             "Cost: $0",
         ):
-            assert f"\n{line}\n" in minutes
-        assert "\nChanges of mind: Gamma went from " in minutes
-        assert minutes.count("\nRank ") == 3
+            assert f"\n{line}\n" in report
+        assert "\nPosition changes: Gamma went from " in report
+        assert report.count("\nRank ") == 3
 
     def test_terminal_output_shows_debate_report_as_table(self, debate_moot: MootCli) -> None:
         shown, code = run_on_terminal(debate_moot, "ask", "Shall we split it?", *self.MODELS)
@@ -259,7 +259,7 @@ class TestDebate:
             " Debate ",
             " Synthesis ",
             SYNTHESIS_ANSWER,
-            " Minutes ",
+            " Report ",
             "In the end",
             "Cost",
         )
@@ -304,7 +304,7 @@ class TestDebate:
         done = moot("ask", "hi", "--mode", "debate", *models)
         assert done.returncode == 1
         assert done.stdout.count("[failed: Key rejected for scripted") == 2
-        assert "Minutes" not in done.stdout
+        assert "Report" not in done.stdout
 
     def test_skip_if_agreed_skips_debate_when_answers_agree(self, debate_moot: MootCli) -> None:
         same = {
@@ -336,7 +336,7 @@ class TestDebate:
         done = scripted_moot("ask", "hi", "--mode", "debate", "-m", "scripted/quick", "-m", "scripted/other")
         assert done.returncode == 0
         assert "There is no summary from scripted/quick." in done.stderr
-        assert done.stdout.endswith("--- Minutes ---\n\nCost: $0\n\n")
+        assert done.stdout.endswith("--- Report ---\n\nCost: $0\n\n")
 
 
 class TestAdvisors:
@@ -401,7 +401,7 @@ Rest, then go on.
         shown, code = run_on_terminal(advisors_moot, "ask", "hi", *self.MODELS, "--question-turns", "0", "--synthesis")
         assert code == 0
         assert "Rest, then go on." in shown
-        assert "minutes" not in shown
+        assert "Report" not in shown
 
     def test_single_advisor_is_allowed(self, advisors_moot: MootCli) -> None:
         done = advisors_moot("ask", "I am tired.", "--mode", "advisors", "-m", "scripted/warm", "--cross-talk")

@@ -6,9 +6,9 @@ from moot.providers.scripted.scripts import Script
 
 SECOND_ANSWER_PROMPT = "These are the first answers of the others"
 SYNTHESIS_PROMPT = "You now write for the whole table"
-DEBATE_SUMMARY_PROMPT = "You take the minutes"
+DEBATE_SUMMARY_PROMPT = "You summarise a debate"
 JUDGE_PROMPT = "You judge answers"
-CLAIMS_PROMPT = "You keep the ledger"
+CLAIMS_PROMPT = "You list the claims"
 AGREEMENT_PROMPT = "would gain anything by debating"
 
 YES = "Split it now: the teams block each other every single week."

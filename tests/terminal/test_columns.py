@@ -335,7 +335,7 @@ Still round.
 
 
 class TestDebate:
-    """All speak at once, then one does; the minutes stand below."""
+    """All speak at once, then one does; the report stands below."""
 
     def test_stages_are_printed_in_order_with_report_last(self) -> None:
         written = printed_before_close(*debate_events(*ANALYSIS_EVENTS))
@@ -348,7 +348,7 @@ class TestDebate:
             "gamma, second.",
             " Synthesis ",
             "alpha, together.",
-            " Minutes ",
+            " Report ",
             "Two want to split,",
             "Cost: $0.95",
         )
@@ -361,9 +361,9 @@ class TestDebate:
 
     def test_live_view_announces_pending_report(self) -> None:
         *events, _ = debate_events(*ANALYSIS_EVENTS)
-        assert "The minutes are being written" in render_live_view(*events)
-        assert "The minutes are being written" not in render_live_view(*debate_events(*ANALYSIS_EVENTS))
-        assert "The minutes are being written" not in render_live_view(*debate_events(*ANALYSIS_EVENTS)[:10])
+        assert "The report is being written" in render_live_view(*events)
+        assert "The report is being written" not in render_live_view(*debate_events(*ANALYSIS_EVENTS))
+        assert "The report is being written" not in render_live_view(*debate_events(*ANALYSIS_EVENTS)[:10])
 
     def test_report_is_omitted_without_answers(self) -> None:
         refused = [turn_ended(who, status="failed", error=KEY_REJECTED) for who in ("alpha", "beta")]
@@ -396,7 +396,7 @@ def printed_before_close(*events: Event) -> str:
 
 
 class TestAdvisors:
-    """All speak at once, perhaps to each other, and one may sum up; nobody keeps minutes."""
+    """All speak at once, perhaps to each other, and one may sum up; there is no report."""
 
     EVENTS = (
         stage_started("answer"),
@@ -423,4 +423,4 @@ class TestAdvisors:
         assert places == sorted(places)
 
     def test_live_view_announces_no_report(self) -> None:
-        assert "minutes" not in render_live_view(run_started("a/one", "b/two"), *self.EVENTS)
+        assert "report" not in render_live_view(run_started("a/one", "b/two"), *self.EVENTS)

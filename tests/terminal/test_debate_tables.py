@@ -43,7 +43,7 @@ Rank 2  Alpha, 0.5 points in 1 vote
 Rank 2  Beta, 1 point in 2 votes
 Ranked by blind votes of the other participants.
 
-Changes of mind
+Position changes
 Gamma went from “Wait.” to “Split.” after an argument of Alpha: “I change my
 position.”
 Beta went from “Keep” to “Wait”: “Wait!”

@@ -259,7 +259,7 @@ Squ
 class TestPlainReaderDebate:
     def test_stages_have_titles_and_report_is_last(self) -> None:
         out, err = print_plain(*debate_events(*ANALYSIS_EVENTS)[1:])
-        said, _, minutes = out.partition("--- Minutes ---\n\n")
+        said, _, report = out.partition("--- Report ---\n\n")
         assert err == ""
         assert said == snapshot("""\
 --- First answers ---
@@ -286,8 +286,8 @@ gamma, second.
 alpha, together.
 
 """)
-        assert minutes.startswith("Overview: Two want to split, one does not.\n")
-        assert minutes.endswith("\nCost: $0.95\n\n")
+        assert report.startswith("Overview: Two want to split, one does not.\n")
+        assert report.endswith("\nCost: $0.95\n\n")
 
     def test_report_is_not_printed_before_run_ends(self) -> None:
         out = StringIO()

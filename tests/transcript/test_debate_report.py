@@ -34,8 +34,8 @@ Rank 2: Alpha, 0.5 points in 1 vote
 Rank 2: Beta, 1 point in 2 votes
 Ranked by blind votes of the other participants.
 
-Changes of mind: Gamma went from “Wait.” to “Split.” after an argument of Alpha: “I change my position.”
-Changes of mind: Beta went from “Keep” to “Wait”: “Wait!”
+Position changes: Gamma went from “Wait.” to “Split.” after an argument of Alpha: “I change my position.”
+Position changes: Beta went from “Keep” to “Wait”: “Wait!”
 
 Claim 1: The teams block each other.
 Claim 1, for: Alpha: “they block each other”
@@ -57,7 +57,7 @@ def test_missing_results_are_omitted() -> None:
 
 
 def test_report_has_title_when_debate_has_results() -> None:
-    assert REPORT.title == "Minutes"
+    assert REPORT.title == "Report"
     assert (
         build_report(NAMES, "", agreed=AgreementChecked(cache_key="a", agree=True, reason="All say yes.")).title == ""
     )

@@ -33,7 +33,7 @@ def test_ranking_position_changes_and_claims_have_quotes() -> None:
     assert shown.texts("div", "ranking") == [
         "RankingRank 1 Gamma, 2 points in 2 votesRank 2 Alpha, 0.5 points in 1 voteRank 2 Beta, 1 point in 2 votes"
     ]
-    (changes,) = shown.texts("div", "changes-of-mind")
+    (changes,) = shown.texts("div", "position-changes")
     assert "Gamma went from “Wait.” to “Split.” after an argument of Alpha: I change my position." in changes
     assert changes.endswith("Beta went from “Keep” to “Wait”: Wait!")
     (claims,) = shown.texts("div", "claims")

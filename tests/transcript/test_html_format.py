@@ -63,7 +63,7 @@ def test_page_contains_everything_in_order() -> None:
     assert read.texts("h1") == read.texts("title") == ["Shall we split it?"]
     assert read.texts("li")[:3] == ["Alpha a/one", "Beta b/two", "Gamma c/three"]
     assert read.texts("h3", "name") == ["Person", "Alpha", "Beta", "Gamma", "Alpha", "Gamma", "Alpha"]
-    assert read.texts("h2") == ["First answers", "Having read each other", "Synthesis", "Minutes"]
+    assert read.texts("h2") == ["First answers", "Having read each other", "Synthesis", "Report"]
     words = [
         "Split it now.",
         "Wait a quar",
@@ -151,7 +151,7 @@ def test_lesson_shows_decisions_and_ending() -> None:
         "Stopped. In all: 5,000 tokens in, 600 out, $0.25, and 2 calls whose price is not known"
     ]
     assert "The first answers agree. All say yes." in read.texts("p")
-    assert "Minutes" not in read.texts("h2")
+    assert "Report" not in read.texts("h2")
 
 
 def test_rounds_have_headings() -> None:

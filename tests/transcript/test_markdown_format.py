@@ -89,7 +89,7 @@ Split it, in steps.
 
 *2026-11-15 12:01 UTC, 1,200 tokens in, 34 out, $0.0123, 1.5 s*
 
-## Minutes
+## Report
 
 Two want to split, one does not.
 
@@ -122,7 +122,7 @@ Gamma was won over.
 
 Ranked by blind votes of the other participants.
 
-### Changes of mind
+### Position changes
 
 - Gamma went from “Wait.” to “Split.” after an argument of Alpha: “I change my position.”
 - Beta went from “Keep” to “Wait”: “Wait!”

@@ -23,7 +23,7 @@ TurnPieces = list[PromptPiece]  # the user message and the answer to it
 
 
 def advisor_identity(plan: RunPlan, participant: Participant, visible_messages: Sequence[Message]) -> str:
-    """In its first turns (`early`) an advisor only asks questions. Hidden instructions skip this rule."""
+    """In its first turns (`question_turns`) an advisor only asks questions. Hidden instructions skip this rule."""
     others = [
         one_line(one.name, MAX_NAME_CHARACTERS) for one in plan.responding_participants if one.id != participant.id
     ]
@@ -71,7 +71,7 @@ def advisor_thread(
 
 
 def advisor_window_tokens(plan: RunPlan, participant: Participant) -> int:
-    """Token limit of the request: the context window minus the answer, capped by the budget."""
+    """Token limit of the request: the context window minus the answer, at most `max_prompt_tokens`."""
     measure = plan.limits_for_model(participant.model)
     if measure.context_tokens is None:
         return plan.advisors.max_prompt_tokens

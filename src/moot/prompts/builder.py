@@ -53,18 +53,18 @@ def build_pieces(
     """Return the pieces in request order: system prompt layers first, then messages."""
     system = list(_system_layers(plan, participant, visible_messages))
     if plan.has_advisors:
-        told = advisors.advisor_thread(
+        pieces = advisors.advisor_thread(
             plan, participant, visible_messages, instruction, attachments or {}, system_text(system)
         )
     else:
-        told = [
+        pieces = [
             one
             for message in visible_messages
             for one in _message_pieces(plan, message, participant, attachments or {})
         ]
         if instruction:
-            told.append(PromptPiece("user", "instructions", Text(instruction)))
-    return system + _ensure_user_ends(told)
+            pieces.append(PromptPiece("user", "instructions", Text(instruction)))
+    return system + _ensure_user_ends(pieces)
 
 
 def build_system_prompt(plan: RunPlan, participant: Participant, visible_messages: Sequence[Message] = ()) -> str:
@@ -118,9 +118,9 @@ def _message_pieces(
         origin: Origin = "instructions" if message.hidden else "message"
         words = PromptPiece("user", origin, Text(message.content), None, message.id)
         return [*attachment_pieces(attachments, message.id), words]
-    said = "summed up for the table" if message.role == "synthesis" and message.name else "said"
+    verb = "summed up for the table" if message.role == "synthesis" and message.name else "said"
     cut_off = "" if message.status == "completed" else ", and was cut off"
-    text = Text(f"{message.name or 'The table'} {said}{cut_off}:\n\n{message.content}")
+    text = Text(f"{message.name or 'The table'} {verb}{cut_off}:\n\n{message.content}")
     return [PromptPiece("user", "message", text, message.name, message.id)]
 
 

@@ -56,8 +56,8 @@ def synthesis_instructions(messages: Sequence[Message], run: str, participant: s
 
 
 def user_question(messages: Sequence[Message], run: str) -> str:
-    asked = (m.content for m in messages if m.run == run and m.role == "user" and not m.hidden)
-    return next(asked, "")
+    questions = (m.content for m in messages if m.run == run and m.role == "user" and not m.hidden)
+    return next(questions, "")
 
 
 def label_positions(messages: Sequence[Message], run: str) -> dict[str, Position]:
@@ -96,5 +96,5 @@ def _use_details_if_empty(message: Message) -> Message:
 
 
 def _is_answer(message: Message) -> bool:
-    said = message.status in ANSWERED_STATUSES and message.content.strip() != ""
-    return said and message.role == "assistant" and message.participant is not None
+    has_text = message.status in ANSWERED_STATUSES and message.content.strip() != ""
+    return has_text and message.role == "assistant" and message.participant is not None

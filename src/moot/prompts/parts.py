@@ -82,10 +82,10 @@ def system_text(pieces: Iterable[PromptPiece]) -> str:
 
 def group_into_messages(pieces: Iterable[PromptPiece]) -> tuple[ModelMessage, ...]:
     """Merge adjacent pieces of the same role, because providers require alternating roles."""
-    told = (piece for piece in pieces if piece.role != "system")
+    spoken = (piece for piece in pieces if piece.role != "system")
     return tuple(
         ModelMessage("user" if role == "user" else "assistant", tuple(piece.part for piece in neighbours))
-        for role, neighbours in groupby(told, key=lambda piece: piece.role)
+        for role, neighbours in groupby(spoken, key=lambda piece: piece.role)
     )
 
 
@@ -97,11 +97,11 @@ def attachment_pieces(attachments: AttachmentsByMessage, message: str) -> list[P
 
 def tool_call_pieces(text: str, tool_uses: Iterable[ToolUse]) -> Iterator[PromptPiece]:
     """Yield, for each tool call, the text before it, the call and the result, as the model received them."""
-    told = 0
+    offset = 0
     for use in tool_uses:
-        if words := text[told : use.text_offset].strip():
+        if words := text[offset : use.text_offset].strip():
             yield PromptPiece("assistant", "own", Text(words))
-        told = use.text_offset
+        offset = use.text_offset
         yield PromptPiece("assistant", "call", ToolCall(use.call_id, use.name, use.arguments), use.name)
         result = ToolResult(use.call_id, use.name, use.content, use.is_error)
         yield PromptPiece("user", "result", result, use.name)

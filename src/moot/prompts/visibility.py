@@ -39,15 +39,15 @@ def own_thread(messages: Sequence[Message], participant: str, run: str) -> list[
 def with_instructions(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
     """All earlier runs; of this run only the user's question and the newest hidden instructions."""
     seen = everything(messages, participant, run)
-    briefs = [message for message in seen if message.hidden and message.thread is None]
-    return [one for one in seen if one.run != run or _is_question(one) or one in briefs[-1:]]
+    instructions = [message for message in seen if message.hidden and message.thread is None]
+    return [one for one in seen if one.run != run or _is_question(one) or one in instructions[-1:]]
 
 
 def lesson_view(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
     """All messages, the participant's own turns with actions only, and the newest hidden instructions."""
     seen = [one for one in messages if _can_see(one, participant, run) or _has_own_actions(one, participant)]
-    briefs = [message for message in seen if message.hidden]
-    return [one for one in seen if not one.hidden or one in briefs[-1:]]
+    instructions = [message for message in seen if message.hidden]
+    return [one for one in seen if not one.hidden or one in instructions[-1:]]
 
 
 def advisor_view(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
@@ -57,13 +57,13 @@ def advisor_view(messages: Sequence[Message], participant: str, run: str) -> lis
     """
     seen = everything(messages, participant, run)
     last = next((message.run for message in reversed(seen) if message.run != run), None)
-    briefs = [one for one in seen if one.hidden and one.role == "user" and one.thread is None]
+    instructions = [one for one in seen if one.hidden and one.role == "user" and one.thread is None]
     return [
         one
         for one in seen
         if _is_question(one)
         or (one.role == "assistant" and (one.participant == participant or one.run == last))
-        or one in briefs[-1:]
+        or one in instructions[-1:]
     ]
 
 
@@ -82,10 +82,10 @@ def _is_question(message: Message) -> bool:
 
 def _can_see(message: Message, participant: str, run: str) -> bool:
     meant = message.visible_to is None or participant in message.visible_to or message.participant == participant
-    said = message.status != "failed" and message.content.strip() != ""
+    has_text = message.status != "failed" and message.content.strip() != ""
     own = message.thread is None or message.thread == participant
     shown = message.run == run or not message.hidden
-    return meant and said and own and shown and message.role != "system"
+    return meant and has_text and own and shown and message.role != "system"
 
 
 def _has_own_actions(message: Message, participant: str) -> bool:

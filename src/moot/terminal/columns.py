@@ -34,7 +34,7 @@ from moot.types.run_state import RunState, TurnState
 MIN_PANEL_LINES = 4  # two of text, two of border
 MIN_COLUMN_WIDTH = 36  # characters
 FRAMES_PER_SECOND = 10
-WRITING_REPORT_MESSAGE = "The minutes are being written…"
+WRITING_REPORT_MESSAGE = "The report is being written…"
 COLUMN_STYLES = ("cyan", "magenta", "green", "yellow", "blue", "red")
 
 
@@ -122,7 +122,7 @@ class LiveColumns:
 
     def _debate_report(self) -> RenderableType:
         styles = {who: column.style for who, column in self._columns.items()}
-        marker = Text("Minutes", style="dim")
+        marker = Text("Report", style="dim")
         report = render_debate_tables(build_debate_report(self._run), styles)
         return Group(Rule(marker, characters="╌", style="dim"), "", report)
 

@@ -133,7 +133,7 @@ class PlainReader:
                     self._print_rest()
                     report = build_debate_report(self._run)
                     lines = "".join(f"{strip_control_chars(line)}\n" for line in text_lines(report))
-                    self._out.write(f"--- Minutes ---\n\n{lines}")
+                    self._out.write(f"--- Report ---\n\n{lines}")
                     self._out.flush()
 
     def close(self) -> None:

@@ -76,13 +76,13 @@ def build_report(
         [_positions(summary, name)] if summary else [],
         [Bullets("Without an answer", tuple(failed))],
         [*_ranking(ranking, name)] if ranking and ranking.answers else [],
-        [Bullets("Changes of mind", tuple(_position_change(change, name) for change in claims.position_changes))],
+        [Bullets("Position changes", tuple(_position_change(change, name) for change in claims.position_changes))],
         [*_claims(claims, name)],
         [Bullets("How the director decided", tuple(_decision(one, names) for one in decisions), folded=True)],
         [Paragraph(total, "total")],
     )
     filled = ([block for block in section if not isinstance(block, Bullets) or block.items] for section in sections)
-    return Report("Minutes" if summary or ranking or claims.claims else "", tuple(filter(None, filled)))
+    return Report("Report" if summary or ranking or claims.claims else "", tuple(filter(None, filled)))
 
 
 def plain_text(line: Line) -> str:

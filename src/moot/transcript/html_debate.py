@@ -12,7 +12,7 @@ def render_debate_report(report: Report, chip: Chip) -> str:
     """Render a section. Without results it has only the status and the cost."""
     title = [html_element("h2", report.title)] if report.title else []
     blocks = (_render_block(block, chip) for section in report.sections for block in section)
-    return html_element("section", *title, *blocks, class_="minutes" if report.title else "ending") + "\n"
+    return html_element("section", *title, *blocks, class_="report" if report.title else "ending") + "\n"
 
 
 def _render_block(block: Bullets | Table | Paragraph, chip: Chip) -> str:

@@ -21,7 +21,7 @@ from moot.discord.format.messages import MessageKind, PlannedMessage, append_pie
 from moot.discord.format.pieces import MarkdownPiece, Prose
 from moot.discord.format.segmenter import Segmenter
 
-# 0: whole answer; 1: one message per paragraph; 2: as 1, with typing pauses; 3: one per sentence, casual style.
+# One message; one per paragraph; the same with typing pauses; one per sentence, in casual style.
 DeliveryStyle = Literal["whole", "paragraphs", "typing", "sentences"]
 MAX_MESSAGES = 40  # per stream
 MAX_SINGLE_MESSAGES = 20  # after these, fill each message, so that a long list stays below the limit

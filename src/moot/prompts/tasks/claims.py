@@ -22,13 +22,13 @@ QUOTE_PADDING = r"(?:[\s\"'“”„»«\u2018\u2019…]|\.\.\.)+"  # models add
 def claims_task(messages: Sequence[Message], run: str, max_chars: int) -> AnalysisTask:
     labels = label_positions(messages, run)
     shown = debate_material(messages, run, {label: [one.first, one.final] for label, one in labels.items()}, max_chars)
-    rests_on = make_cache_key("ledger", shown)
+    cache_key = make_cache_key("ledger", shown)
     return AnalysisTask(
-        cache_key=rests_on,
+        cache_key=cache_key,
         request=analysis_request("claims", shown),
         answer_type=_claims_answer_type(tuple(labels)),
-        to_result=lambda told: ClaimsExtracted(cache_key=rests_on, claims=_verify_claims(told, labels)),
-        check=lambda told: None if told.claims else "`claims` is empty: name at least one.",
+        to_result=lambda answer: ClaimsExtracted(cache_key=cache_key, claims=_verify_claims(answer, labels)),
+        check=lambda answer: None if answer.claims else "`claims` is empty: name at least one.",
     )
 
 
@@ -45,7 +45,7 @@ def _claims_answer_type(labels: tuple[str, ...]) -> type[Struct]:
 
 def _verify_claims(answer: Any, labels: Mapping[str, Position]) -> DebateClaims:
     """Drop each quote and position change that the messages do not prove, and count the dropped ones."""
-    asked = [said for one in answer.claims for said in (*one.supporters, *one.opponents)]
+    quotes = [quote for one in answer.claims for quote in (*one.supporters, *one.opponents)]
     claims = [_verify_claim(one, labels) for one in answer.claims]
     changes = [
         change for one in answer.position_changes if (change := _verify_position_change(one, labels)) is not None
@@ -54,7 +54,7 @@ def _verify_claims(answer: Any, labels: Mapping[str, Position]) -> DebateClaims:
     return DebateClaims(
         claims=tuple(one for one in claims if one.supporters or one.opponents),
         position_changes=tuple(changes),
-        dropped_quotes=len(asked) - proven + len(answer.position_changes) - len(changes),
+        dropped_quotes=len(quotes) - proven + len(answer.position_changes) - len(changes),
     )
 
 

@@ -33,16 +33,16 @@ class AgreementVerdict(Struct, frozen=True):
 def agreement_task(messages: Sequence[Message], run: str, max_chars: int) -> AnalysisTask:
     labels = label_positions(messages, run)
     shown = debate_material(messages, run, {label: [one.first] for label, one in labels.items()}, max_chars)
-    rests_on = make_cache_key("agreed", shown)
+    cache_key = make_cache_key("agreed", shown)
     saved = sum_costs(one.first.cost_usd for one in labels.values())
     return AnalysisTask(
-        cache_key=rests_on,
+        cache_key=cache_key,
         request=analysis_request("agreement_check", shown),
         answer_type=AgreementVerdict,
-        to_result=lambda told: AgreementChecked(
-            cache_key=rests_on, agree=told.agree, reason=told.reason, saved_usd=saved
+        to_result=lambda answer: AgreementChecked(
+            cache_key=cache_key, agree=answer.agree, reason=answer.reason, saved_usd=saved
         ),
-        check=lambda told: None if told.reason.strip() else "`reason` is empty.",
+        check=lambda answer: None if answer.reason.strip() else "`reason` is empty.",
     )
 
 
@@ -50,10 +50,10 @@ def debate_summary_task(
     messages: Sequence[Message], run: str, max_chars: int, *, participants: Sequence[Participant]
 ) -> AnalysisTask:
     """The answer type has one field of type SummaryRow per position."""
-    asked = user_question(messages, run)
+    question = user_question(messages, run)
     labels = label_positions(messages, run)
     shown = debate_material(messages, run, {label: [one.first, one.final] for label, one in labels.items()}, max_chars)
-    rests_on = make_cache_key("summary", shown)
+    cache_key = make_cache_key("summary", shown)
     heads: list[Any] = [
         ("overview", str),
         ("agreements", tuple[str, ...]),
@@ -64,14 +64,14 @@ def debate_summary_task(
 
     def to_result(answer: Any) -> SummaryMade:
         rows = {one.participant: getattr(answer, label) for label, one in labels.items()}
-        return SummaryMade(cache_key=rests_on, summary=_build_summary(asked, answer, rows, participants))
+        return SummaryMade(cache_key=cache_key, summary=_build_summary(question, answer, rows, participants))
 
     return AnalysisTask(
-        cache_key=rests_on,
+        cache_key=cache_key,
         request=analysis_request("summarise", shown),
         answer_type=form,
         to_result=to_result,
-        check=lambda told: None if told.overview.strip() else "`overview` is empty.",
+        check=lambda answer: None if answer.overview.strip() else "`overview` is empty.",
     )
 
 

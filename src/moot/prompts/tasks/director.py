@@ -140,15 +140,15 @@ def director_task(context: DirectorContext) -> AnalysisTask:
     able = [who.id for who in speaker_candidates(context)]
     choices = tuple(able if context.turn == 0 else [*able, USER_SPEAKS_NEXT, LESSON_ENDS])
     form = defstruct("Choice", [("next", Literal[choices]), ("reason", str)], frozen=True)
-    rests_on = _decision_cache_key(context)
+    cache_key = _decision_cache_key(context)
 
     def to_result(answer: Any) -> SpeakerSelected:
         return SpeakerSelected(
-            cache_key=rests_on, turn=context.turn, next=answer.next, reason=answer.reason[:300], decided_by="model"
+            cache_key=cache_key, turn=context.turn, next=answer.next, reason=answer.reason[:300], decided_by="model"
         )
 
     return AnalysisTask(
-        cache_key=rests_on,
+        cache_key=cache_key,
         request=analysis_request("direct", _render_material(context, choices)),
         answer_type=form,
         to_result=to_result,
@@ -189,11 +189,11 @@ def _find_addressed_participant(context: DirectorContext) -> Participant | None:
 
 
 def _turn_preview(message: Message) -> TurnPreview:
-    said = message.content.strip() if message.status in {*ANSWERED_STATUSES, "stopped", "interrupted"} else ""
+    text = message.content.strip() if message.status in {*ANSWERED_STATUSES, "stopped", "interrupted"} else ""
     return TurnPreview(
         participant=message.participant or "",
         name=message.name or "",
-        preview=said[:PREVIEW_CHARACTERS],
+        preview=text[:PREVIEW_CHARACTERS],
         actions=turn_action_names(message),
     )
 

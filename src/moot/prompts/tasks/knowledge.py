@@ -20,12 +20,12 @@ class Material(Struct, frozen=True):
 
 def transcript_material(messages: Sequence[Message], max_chars: int) -> Material:
     """If the text exceeds the limit, shorten the oldest messages first, then omit them."""
-    said = [(f"m{place}", message) for place, message in enumerate(filter(_is_visible_message, messages), start=1)]
-    blocks = [_render_block(label, message) for label, message in said]
+    labelled = [(f"m{place}", message) for place, message in enumerate(filter(_is_visible_message, messages), start=1)]
+    blocks = [_render_block(label, message) for label, message in labelled]
     kept = _fit_blocks(blocks, max_chars)
     left_out = len(blocks) - len(kept)
     notes = _truncation_notes(left_out, shortened=kept != blocks[left_out:])
-    sources = {label: message.id for label, message in said[left_out:]}
+    sources = {label: message.id for label, message in labelled[left_out:]}
     return Material(BLOCK_SEPARATOR.join([*notes, *kept]), sources)
 
 
@@ -34,17 +34,17 @@ def project_material(discussions: Sequence[Discussion], insights: Sequence[Insig
     labels = {one.id: f"d{place}" for place, one in enumerate(discussions, start=1)}
     lines = [f"{labels[one.id]} {_render_line(one.title, one.summary or '')}" for one in discussions]
     found = [_render_insight(one, labels.get(one.discussion, "an earlier discussion")) for one in insights]
-    told, untold = _take_until_full(max_chars // 3, lines)
-    shown, unshown = _take_until_full(max_chars - sum(map(len, told)), found)
-    parts = ["Discussions, newest first:", *told, "", "Insights, newest first:", *shown]
-    if untold or unshown:
-        parts.append(f"\n{untold} older discussions and {unshown} older insights are left out for want of room.")
+    listed, unlisted = _take_until_full(max_chars // 3, lines)
+    shown, unshown = _take_until_full(max_chars - sum(map(len, listed)), found)
+    parts = ["Discussions, newest first:", *listed, "", "Insights, newest first:", *shown]
+    if unlisted or unshown:
+        parts.append(f"\n{unlisted} older discussions and {unshown} older insights are left out for want of room.")
     return "\n".join(parts)
 
 
 def _is_visible_message(message: Message) -> bool:
-    said = message.content.strip() and message.role != "system"
-    return bool(said) and message.status != "failed" and not message.hidden
+    has_text = message.content.strip() and message.role != "system"
+    return bool(has_text) and message.status != "failed" and not message.hidden
 
 
 def _render_block(label: str, message: Message) -> str:
@@ -82,8 +82,8 @@ def _render_insight(insight: Insight, source: str) -> str:
 
 
 def _render_line(title: str, detail: str) -> str:
-    told = one_line(detail, MAX_DETAIL_CHARACTERS)
-    return f"{title}: {told}" if told else title
+    short = one_line(detail, MAX_DETAIL_CHARACTERS)
+    return f"{title}: {short}" if short else title
 
 
 def _take_until_full(max_chars: int, lines: Sequence[str]) -> tuple[list[str], int]:

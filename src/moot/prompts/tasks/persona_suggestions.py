@@ -39,8 +39,8 @@ def proposals_request(
 ) -> ModelRequest:
     """The prompt tells the model not to propose `existing_names`."""
     parts: list[Text | str] = [quote_block("The situation", situation)]
-    if told := [one for one in replies if one.answer.strip()]:
-        lines = (f"{one_line(one.question, 1000)}\n{one.answer.strip()}" for one in told)
+    if answered := [one for one in replies if one.answer.strip()]:
+        lines = (f"{one_line(one.question, 1000)}\n{one.answer.strip()}" for one in answered)
         parts.append(quote_block("Asked about it, they answered", "\n\n".join(lines)))
     if existing_names:
         parts.append(f"There already, so leave these out: {', '.join(existing_names[:MAX_NAMES])}.")
@@ -61,26 +61,26 @@ class ProposalFilter:
 
     def add_proposal(self, value: dict[str, Any]) -> Proposal | None:
         """Return None if the proposal is rejected; the reason is in `rejected`."""
-        told = self._validate_proposal(value)
-        if isinstance(told, Proposal):
-            self._names.add(_normalize_name(told.name))
-            self.accepted.append(told)
-            return told
+        result = self._validate_proposal(value)
+        if isinstance(result, Proposal):
+            self._names.add(_normalize_name(result.name))
+            self.accepted.append(result)
+            return result
         if len(self.rejected) < MAX_REJECTED:
-            self.rejected.append(RejectedProposal(one_line(str(value.get("name") or ""), 60), told))
+            self.rejected.append(RejectedProposal(one_line(str(value.get("name") or ""), 60), result))
         return None
 
     def _validate_proposal(self, value: dict[str, Any]) -> Proposal | str:
         """Return the reason as a string if the value is invalid."""
         try:
-            told = msgspec.convert({**value, **_normalize_fields(value)}, Proposal)
+            proposal = msgspec.convert({**value, **_normalize_fields(value)}, Proposal)
         except msgspec.ValidationError as error:
             return f"It does not fit: {error}."
-        if _normalize_name(told.name) in self._names:
+        if _normalize_name(proposal.name) in self._names:
             return "There is one of this name already."
-        if sum(one.category == told.category for one in self.accepted) >= PROPOSALS_PER_CATEGORY:
-            return f"There are {PROPOSALS_PER_CATEGORY} of the category {told.category} already."
-        return told
+        if sum(one.category == proposal.category for one in self.accepted) >= PROPOSALS_PER_CATEGORY:
+            return f"There are {PROPOSALS_PER_CATEGORY} of the category {proposal.category} already."
+        return proposal
 
 
 def _normalize_fields(value: dict[str, Any]) -> dict[str, str]:

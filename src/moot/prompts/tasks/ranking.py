@@ -28,7 +28,7 @@ def vote_task(messages: Sequence[Message], run: str, max_chars: int, *, voter: s
     texts = fit_texts([_remove_names(one.final.content.strip(), names) for one in others], max_chars)
     answers = BLOCK_SEPARATOR.join(f"### Answer {label}\n{text}" for label, text in zip(labels, texts, strict=True))
     material = f"The question:\n{user_question(messages, run)}\n\n{answers}"
-    rests_on = make_cache_key("ballot", voter, material)
+    cache_key = make_cache_key("ballot", voter, material)
     form = defstruct("Scores", [(label, Score) for label in labels], frozen=True)
 
     def rank_participants(answer: Any) -> tuple[tuple[str, ...], ...]:
@@ -39,10 +39,10 @@ def vote_task(messages: Sequence[Message], run: str, max_chars: int, *, voter: s
         )
 
     return AnalysisTask(
-        cache_key=rests_on,
+        cache_key=cache_key,
         request=analysis_request("ranking", material),
         answer_type=form,
-        to_result=lambda told: VoteCast(cache_key=rests_on, participant=voter, ranking=rank_participants(told)),
+        to_result=lambda answer: VoteCast(cache_key=cache_key, participant=voter, ranking=rank_participants(answer)),
         check=accept_any_answer,
     )
 
@@ -63,8 +63,10 @@ def count_votes(votes_cast: Sequence[VoteCast]) -> RankingMade:
                 votes[who] = votes.get(who, 0) + 1
     best = sorted(points, key=lambda who: (-points[who] / votes[who], who))
     places = tuple(RankedAnswer(participant=who, points=points[who], votes=votes[who]) for who in best)
-    told = Ranking(answers=places, votes={one.participant: one.ranking for one in votes_cast})
-    return RankingMade(cache_key=make_cache_key("ranking", *sorted(one.cache_key for one in votes_cast)), ranking=told)
+    ranking = Ranking(answers=places, votes={one.participant: one.ranking for one in votes_cast})
+    return RankingMade(
+        cache_key=make_cache_key("ranking", *sorted(one.cache_key for one in votes_cast)), ranking=ranking
+    )
 
 
 def _remove_names(text: str, names: Sequence[str]) -> str:

@@ -37,6 +37,7 @@ def analysis_request(template: str, material: str) -> ModelRequest:
 
 
 def make_cache_key(*parts: str) -> str:
+    """The first part names the task. It keeps its first word (such as `ballot` for a vote), because keys are stored."""
     return sha256("\0".join(parts).encode()).hexdigest()[:24]
 
 

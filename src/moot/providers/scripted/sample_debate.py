@@ -9,8 +9,8 @@ import json
 # Substrings that identify the prompt of a request.
 REBUTTAL_PROMPT, SYNTHESIS_PROMPT = "the first answers of the others", "You now write for the whole table"
 SUMMARY_PROMPT, CLAIMS_PROMPT, RANKING_PROMPT, AGREEMENT_PROMPT = (
-    "take the minutes",
-    "keep the ledger",
+    "You summarise a debate",
+    "You list the claims",
     "You judge answers",
     "gain anything by debating",
 )

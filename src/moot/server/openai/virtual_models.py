@@ -56,7 +56,7 @@ class VirtualModels:
         return ModelObject(id=name)
 
     async def plan_run(self, caller: Caller, name: str) -> RunPlan:
-        """Analyses (`minutes`) are off, because an OpenAI response has no place for them."""
+        """Analyses (`debate_report`) are off, because an OpenAI response has no place for them."""
         plan = await self._run_planner.plan_run(
             caller.tenant,
             self._discussion_service.draft_discussion(await self._new_discussion(caller, name), PLACEHOLDER_LANGUAGE),

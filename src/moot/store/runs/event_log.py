@@ -120,9 +120,9 @@ class EventLog:
         """Return the numbers of the messages by id. Rows that exist already stay unchanged."""
         for moved in records.lanes:
             await move_lane(connection, lease.run, moved)
-        for basis, body in records.analysis_results.items():
+        for cache_key, body in records.analysis_results.items():
             insert_new = self._database.insert_into(analysis_result).on_conflict_do_nothing()
-            await connection.execute(insert_new, {"run": lease.run, "cache_key": basis, "body": body})
+            await connection.execute(insert_new, {"run": lease.run, "cache_key": cache_key, "body": body})
         payer = Payer(tenant=lease.tenant, account=lease.account, discussion=lease.discussion, run=lease.run)
         await add_charges(self._database, connection, payer, records.charges)
         return {new.id: await self._insert_message(connection, lease, new) for new in records.messages}
