@@ -335,7 +335,7 @@ class TestDebate:
     def test_debate_ends_with_synthesis_when_summary_cannot_be_parsed(self, scripted_moot: MootCli) -> None:
         done = scripted_moot("ask", "hi", "--mode", "debate", "-m", "scripted/quick", "-m", "scripted/other")
         assert done.returncode == 0
-        assert "There is no summary from scripted/quick." in done.stderr
+        assert "The summary of scripted/quick failed." in done.stderr
         assert done.stdout.endswith("--- Report ---\n\nCost: $0\n\n")
 
 

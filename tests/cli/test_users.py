@@ -8,7 +8,7 @@ import pytest
 from moot.cli import users
 from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
-from moot.types.errors import Conflict, Forbidden, NotFound, UsageError
+from moot.types.errors import Conflict, NotFound, Unauthorized, UsageError
 from tests.support.databases import write_migrated_database
 from tests.support.fast_passwords import fast_password_hashing  # noqa: F401 - a fixture
 
@@ -37,7 +37,7 @@ def can_log_in(url: str, name: str, password: str) -> bool:
         async with Database(url) as database:
             try:
                 await Accounts(database).login(name, password)
-            except Forbidden:
+            except Unauthorized:
                 return False
             return True
 

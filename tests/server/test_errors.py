@@ -25,6 +25,7 @@ from moot.types.errors import (
     RateLimited,
     ServerUnreachable,
     ShuttingDown,
+    Unauthorized,
     UnknownModel,
     UsageError,
 )
@@ -33,7 +34,7 @@ from moot.types.faults import make_fault
 ERRORS: dict[str, tuple[Exception, int, str]] = {
     "not-found": (NotFound("There is no run."), 404, "Not found"),
     "refused": (Forbidden("Not this one."), 403, "Forbidden"),
-    "not-logged-in": (Forbidden("Log in.", login_required=True), 401, "Not signed in"),
+    "not-logged-in": (Unauthorized("Log in."), 401, "Not signed in"),
     "conflict": (Conflict("Taken."), 409, "Conflict"),
     "budget": (OverBudget("Too dear."), 402, "Over budget"),
     "busy": (RateLimited("Later.", retry_after=2.2), 429, "Too many requests"),

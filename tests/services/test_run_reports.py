@@ -56,7 +56,7 @@ async def test_report_of_new_debate_has_initial_lanes(database: Database) -> Non
 
 async def test_report_contains_only_notices_of_whole_run(database: Database) -> None:
     run, held = await prepare_leased_debate(database)
-    missing = Notice(kind="missing", message="There is no list of claims.", seq=1)
+    missing = Notice(kind="missing", message="The list of claims of a/b failed.", seq=1)
     hers = Notice(kind="fallback", message="Another model is asked.", participant="beta", seq=2)
     told = {f"{NOTICE_KEY_PREFIX}{one.seq}": msgspec.json.encode(one).decode() for one in (missing, hers)}
     await RunWriter(database, held).write_records(analysis_results=told)

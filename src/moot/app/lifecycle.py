@@ -195,7 +195,7 @@ async def open_worker(settings: Settings, environment: Mapping[str, str], addres
 
 
 def _needs_no_login(settings: Settings, *, loopback: bool) -> bool:
-    """Return True if only the user of this machine can connect. `hosts` settings imply other clients."""
+    """Return True if only the user of this machine can connect. `allowed_hosts` imply other clients."""
     if settings.auth == "local" and not loopback:
         raise BadSettings("MOOT_AUTH: `local` allows only a loopback --host. Remove MOOT_AUTH or --host.")
     return settings.auth == "local" or (settings.auth is None and loopback and not settings.allowed_hosts)

@@ -88,4 +88,4 @@ async def _resolve_caller(worker: "Worker", name: str | None) -> Caller:
     for one in await worker.stores.accounts.list_accounts():
         if one.name == name:
             return Caller(account=one.id, tenant=one.tenant, name=one.name, kind="local")
-    raise BadSettings(f"[discord] user: there is no account {name!r}. Create it with `moot user add {name}`.")
+    raise BadSettings(f"[discord] account: there is no account {name!r}. Create it with `moot user add {name}`.")

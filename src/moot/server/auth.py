@@ -19,7 +19,7 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from moot.server.rate_limits import RateLimits, client_address
 from moot.store.accounts.accounts import SESSION_SECONDS, Accounts
 from moot.types.accounts import Caller
-from moot.types.errors import DatabaseUnavailable, Forbidden
+from moot.types.errors import DatabaseUnavailable, Unauthorized
 
 SESSION_COOKIE = "moot_session"
 OPEN_TO_ALL = {"open_to_all": True}  # `opt` of a route, router or controller that needs no login
@@ -44,7 +44,7 @@ class Authentication(ASGIMiddleware):
         connection: Connection = ASGIConnection(scope)
         try:
             scope["user"] = self._local_caller or await self._authenticate(connection)
-        except Forbidden:
+        except Unauthorized:
             self._limits.count_request(f"refused/{client_address(connection)}")
             raise
         await next_app(scope, receive, send)
@@ -54,15 +54,12 @@ class Authentication(ASGIMiddleware):
         if (secret := bearer_token(connection)) is not None:
             if caller := await self._accounts.caller_of_token(secret):
                 return caller
-            raise Forbidden("This API token is not valid. Create one with POST /api/tokens.", login_required=True)
+            raise Unauthorized("This API token is not valid. Create one with POST /api/tokens.")
         if secret := connection.cookies.get(SESSION_COOKIE):
             if caller := await self._accounts.caller_of_session(secret):
                 return caller
-            raise Forbidden("This session has ended: log in again with POST /api/login.", login_required=True)
-        raise Forbidden(
-            "Log in with POST /api/login, or send an API token as `Authorization: Bearer moot_…`.",
-            login_required=True,
-        )
+            raise Unauthorized("This session has ended: log in again with POST /api/login.")
+        raise Unauthorized("Log in with POST /api/login, or send an API token as `Authorization: Bearer moot_…`.")
 
 
 def bearer_token(connection: Connection) -> str | None:

@@ -11,7 +11,7 @@ from litestar.types import Receive
 from moot.server.auth import Revocations
 from moot.streaming.cancellation import cancel_tasks
 from moot.types.accounts import Caller
-from moot.types.errors import Forbidden
+from moot.types.errors import Unauthorized
 
 ABORT_EXTENSION = "moot.hang_up"
 
@@ -37,7 +37,7 @@ async def run_until_disconnect(
 ) -> T:
     """Return the result of `work`. Cancel it when the client disconnects or its credential is deleted.
 
-    Raises `ClientException` after a disconnect and `Forbidden` after a revocation.
+    Raises `ClientException` after a disconnect and `Unauthorized` after a revocation.
     """
     work_task = asyncio.create_task(work)
     disconnect_task = asyncio.create_task(wait_for_disconnect(request.receive))
@@ -45,7 +45,7 @@ async def run_until_disconnect(
         with revocations.watch_credential(request.user, work_task.cancel):
             await asyncio.wait({work_task, disconnect_task}, return_when=asyncio.FIRST_COMPLETED)
         if work_task.cancelled():  # by the revocation callback
-            raise Forbidden("The credential was deleted during the request: log in again.", login_required=True)
+            raise Unauthorized("The credential was deleted during the request: log in again.")
         if work_task.done():
             return work_task.result()
         raise ClientException("The client disconnected.")

@@ -24,11 +24,13 @@ from moot.types.errors import (
     ProviderError,
     RateLimited,
     ShuttingDown,
+    Unauthorized,
     UsageError,
 )
 
 ERROR_STATUSES: Mapping[type[MootError], tuple[int, str]] = {
     NotFound: (404, "Not found"),
+    Unauthorized: (401, "Not signed in"),
     Forbidden: (403, "Forbidden"),
     Conflict: (409, "Conflict"),
     OverBudget: (402, "Over budget"),
@@ -82,8 +84,7 @@ def handle_moot_error(_: Request[Any, Any, Any], error: MootError) -> ProblemRes
 def problem_response(error: MootError) -> ProblemResponse:
     status, title = next(known for kind, known in ERROR_STATUSES.items() if isinstance(error, kind))
     headers: dict[str, str] = {}
-    if isinstance(error, Forbidden) and error.login_required:
-        status, title = 401, "Not signed in"
+    if isinstance(error, Unauthorized):
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, RateLimited):
         headers["Retry-After"] = str(max(1, round(error.retry_after + 0.5)))

@@ -20,7 +20,7 @@ from moot.server.routes.files import Uploads
 from moot.server.sse import SseConnections
 from moot.services.billing import BudgetService
 from moot.services.discussions import DiscussionService
-from moot.services.evaluations.accept import ImprovementApplier
+from moot.services.evaluations.apply import ImprovementApplier
 from moot.services.evaluations.improve import PersonaImprover
 from moot.services.evaluations.judge import Judge
 from moot.services.image_renderer import ImageRenderer

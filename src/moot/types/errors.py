@@ -8,7 +8,8 @@ MootError
 │   ├── FeatureUnavailable  an optional dependency is not installed or fails to load
 │   ├── NotFound     unknown id, or an object of another tenant
 │   ├── Conflict     the request conflicts with the current state
-│   ├── Forbidden    missing or insufficient credentials
+│   ├── Unauthorized  no valid credentials
+│   ├── Forbidden    the account lacks access
 │   ├── OverBudget   the request may cost more than the rest of the weekly budget
 │   ├── InvalidAction  unknown action, invalid params, or not allowed for the role
 │   └── RateLimited  too many requests; retry after `retry_after` seconds
@@ -65,12 +66,12 @@ class Conflict(UsageError):
     pass
 
 
-class Forbidden(UsageError):
-    """`login_required`: the client has no valid credentials (HTTP 401). If false, the account lacks access (403)."""
+class Unauthorized(UsageError):
+    """The client has no valid credentials."""
 
-    def __init__(self, message: str, *, login_required: bool = False) -> None:
-        super().__init__(message)
-        self.login_required = login_required
+
+class Forbidden(UsageError):
+    """The account lacks access."""
 
 
 class OverBudget(UsageError):

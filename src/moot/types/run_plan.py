@@ -90,7 +90,7 @@ class RunPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def with_model(
         self, participant: str, model: str, model_limits: Mapping[str, ModelLimits] | None = None
     ) -> "RunPlan":
-        """Return a copy in which the participant uses another model. `measures` holds the limits of that model."""
+        """Return a copy in which the participant uses another model. `model_limits` holds the limits of that model."""
 
         def replace_model(who: Participant) -> Participant:
             return replace(who, model=model) if who.id == participant else who

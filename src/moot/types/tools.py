@@ -13,7 +13,6 @@ MAX_ARGUMENTS_CHARACTERS = 100_000
 SERVER_NAME_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,31}(?!\n)$"
 TOOL_NAME_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,31}(/[^\s\x00/]{1,128})?(?!\n)$"
 
-ServerName = Annotated[str, Meta(pattern=SERVER_NAME_PATTERN)]
 ToolName = Annotated[str, Meta(max_length=161, pattern=TOOL_NAME_PATTERN)]  # `server`, or `server/tool`
 
 ApprovalDecision = Literal["allow", "refuse", "always"]  # `always`: for the rest of this discussion

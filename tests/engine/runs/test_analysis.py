@@ -98,7 +98,7 @@ async def test_unusable_answer_is_requested_again_with_reason_then_reported() ->
     (notice,) = table.transcript.events
     assert isinstance(notice, Notice)
     assert notice.kind == "missing"
-    assert notice.message.startswith("There is no summary from yes. yes was asked twice and")
+    assert notice.message.startswith("The summary of yes failed. yes was asked twice and")
     assert table.transcript.analysis_results == []
     first, second = table.sent_messages
     assert second[:-2] == first
@@ -108,14 +108,19 @@ async def test_unusable_answer_is_requested_again_with_reason_then_reported() ->
 
 
 @pytest.mark.parametrize(
-    ("purpose", "words"), [("agreement", "agreement check"), ("claims", "list of claims"), ("ranking", "vote")]
+    ("purpose", "words"),
+    [
+        ("agreement", "The agreement check of yes failed. "),
+        ("claims", "The list of claims of yes failed. "),
+        ("ranking", "yes's vote could not be read. "),
+    ],
 )
 async def test_missing_analysis_is_named_in_notice(purpose: CallPurpose, words: str) -> None:
     table = create_debate(Script(answer="I would rather not."))
     assert await run_analysis(table, purpose) is None
     (notice,) = table.transcript.events
     assert isinstance(notice, Notice)
-    assert notice.message.startswith(f"There is no {words} from yes. ")
+    assert notice.message.startswith(words)
 
 
 async def test_answer_with_missing_participant_is_requested_again() -> None:
@@ -133,7 +138,7 @@ async def test_failed_analysis_call_is_reported_and_charged() -> None:
     assert await run_analysis(table, "claims") is None
     (notice,) = table.transcript.events
     assert isinstance(notice, Notice)
-    assert notice.message.startswith("There is no list of claims from yes. ")
+    assert notice.message.startswith("The list of claims of yes failed. ")
     (charge,) = table.transcript.charges
     assert (charge.purpose, charge.usage.output > 0) == ("claims", True)
 
@@ -143,7 +148,7 @@ async def test_analysis_without_key_makes_no_call_and_no_charge() -> None:
     assert await run_analysis(table, "summary") is None
     (notice,) = table.transcript.events
     assert isinstance(notice, Notice)
-    assert notice.message == "There is no summary from yes. No key: store one."
+    assert notice.message == "The summary of yes failed. No key: store one."
     assert (table.sent_messages, table.transcript.charges) == ([], [])
 
 

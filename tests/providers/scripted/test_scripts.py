@@ -85,7 +85,7 @@ def test_load_scripts_reads_toml_and_yaml(tmp_path: Path, name: str, text: str) 
         ("[a]\nanswr = 'x'", "answr"),
         ("[a]\nfault = 'nope'", "nope"),
         ("[a]\nchunk_chars = 0", "chunk"),
-        ("[a]\nusd_per_million_tokens = -1", "price"),
+        ("[a]\nusd_per_million_tokens = -1", "usd_per_million_tokens"),
         ("not toml", "is invalid"),
     ],
 )

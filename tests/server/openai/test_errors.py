@@ -14,6 +14,7 @@ from moot.types.errors import (
     ProviderError,
     RateLimited,
     ShuttingDown,
+    Unauthorized,
     UsageError,
 )
 from moot.types.faults import make_fault
@@ -28,7 +29,7 @@ def request_to(path: str) -> Request[Any, Any, Any]:
     ("error", "status", "kind", "code"),
     [
         (UsageError("n: a table cannot do that: leave it out."), 400, "invalid_request_error", None),
-        (Forbidden("Log in.", login_required=True), 401, "authentication_error", "invalid_api_key"),
+        (Unauthorized("Log in."), 401, "authentication_error", "invalid_api_key"),
         (OverBudget("Spent."), 402, "insufficient_quota", "insufficient_quota"),
         (Forbidden("No."), 403, "permission_error", None),
         (NotFound("model: none."), 404, "invalid_request_error", "model_not_found"),

@@ -197,7 +197,7 @@ async def test_apply_improvement_rejects_persona_of_other_tenant(database: Datab
 async def test_acquire_evaluation_is_rejected_while_improvement_is_applied(database: Database) -> None:
     trial = await add_evaluation_of_answer(database, False)
     await AppliedImprovements(database, WORKER).apply_improvement(ANNA, trial.id, APPLIED_WITH_NEW_PERSONA, NEW_PERSONA)
-    with pytest.raises(Conflict, match="accepted already"):
+    with pytest.raises(Conflict, match="applied already"):
         await Evaluations(database).acquire_evaluation(ANNA, trial.id, WORKER)
     await AppliedImprovements(database, WORKER).undo_improvement(ANNA, trial.id)
     await Evaluations(database).acquire_evaluation(ANNA, trial.id, WORKER)

@@ -23,7 +23,6 @@ from moot.types.participants import Participant
 PURPOSE_LABELS: Mapping[CallPurpose, str] = {
     "agreement": "agreement check",
     "claims": "list of claims",
-    "ranking": "vote",
     "director": "decision",
 }
 
@@ -68,9 +67,11 @@ class AnalysisRunner:
     ) -> str:
         why = "The run was stopped." if self._stop.reason is not None else why
         instead = " The rules decide instead." if purpose == "director" else ""
-        message = (
-            f"There is no {PURPOSE_LABELS.get(purpose, purpose)} from {participant.model}. {why}".strip() + instead
-        )
+        if purpose == "ranking":
+            failure = f"{participant.model}'s vote could not be read."
+        else:
+            failure = f"The {PURPOSE_LABELS.get(purpose, purpose)} of {participant.model} failed."
+        message = f"{failure} {why}".strip() + instead
         charges = [charge] if charge else []
         await self._transcript.commit_event(Notice(kind="missing", message=message, charge=charge), charges=charges)
         return ""

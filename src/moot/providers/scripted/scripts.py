@@ -223,9 +223,9 @@ def load_scripts(path: Path) -> dict[str, Script]:
         if script.fault and script.fault not in SCRIPT_FAULTS:
             raise BadSettings(f"{path}: {name}.fault: unknown fault {script.fault!r}. `moot lab list` lists them.")
         if script.chunk_chars < 1:
-            raise BadSettings(f"{path}: {name}.chunk: {script.chunk_chars} is too small. It must be 1 or more.")
+            raise BadSettings(f"{path}: {name}.chunk_chars: {script.chunk_chars} is too small. It must be 1 or more.")
         if script.usd_per_million_tokens < 0:
             raise BadSettings(
-                f"{path}: {name}.price: {script.usd_per_million_tokens} is negative. It must be 0 or more."
+                f"{path}: {name}.usd_per_million_tokens: {script.usd_per_million_tokens} is negative. It must be 0 or more."
             )
     return {**BUILT_IN_SCRIPTS, **loaded}

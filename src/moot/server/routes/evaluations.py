@@ -13,7 +13,7 @@ from moot.server.disconnects import run_until_disconnect
 from moot.server.rate_limits import model_request_rate
 from moot.server.sse import SSE_MEDIA_TYPE, SseConnections, start_event_stream
 from moot.services.discussions import DiscussionService
-from moot.services.evaluations.accept import ImprovementApplier
+from moot.services.evaluations.apply import ImprovementApplier
 from moot.services.evaluations.improve import PersonaImprover
 from moot.services.evaluations.judge import EvaluationResult, Judge
 from moot.services.participants import ParticipantResolver
@@ -95,10 +95,10 @@ class EvaluationRoutes(Controller):
         )
 
     @post("/evaluations/{id:str}/apply", status_code=200, summary="Apply the best round of an evaluation")
-    async def accept_improvement(
+    async def apply_improvement(
         self, id: FromPath[str], caller: Given[Caller], improvement_applier: Given[ImprovementApplier]
     ) -> Evaluation:
-        """Change your own persona. For a shipped persona or none, create one and assign it to the participant."""
+        """Change your own persona. For a built-in persona or none, create one and assign it to the participant."""
         return await improvement_applier.apply_improvement(caller, id)
 
     @post(

@@ -48,7 +48,7 @@ class BudgetRoutes(Controller):
         return await budgets.current_budget(caller.account)
 
     @post("/budget/reset", status_code=200, summary="Reset the budget of this week; allowed once per week")
-    async def renew_budget(self, caller: Given[Caller], budgets: Given[Budgets]) -> Budget:
+    async def reset_budget(self, caller: Given[Caller], budgets: Given[Budgets]) -> Budget:
         return await budgets.reset_week(caller.account)
 
     @post("/estimate", status_code=200, summary="Estimate the cost of a message without calling a model")

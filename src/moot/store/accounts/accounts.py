@@ -29,7 +29,7 @@ from moot.types.accounts import (
     check_account_name,
     check_password,
 )
-from moot.types.errors import Conflict, Forbidden, NotFound
+from moot.types.errors import Conflict, NotFound, Unauthorized
 from moot.types.primitives import new_id
 
 SESSION_SECONDS = 30 * 24 * 3600
@@ -99,7 +99,7 @@ class Accounts:
         return Account(**row)
 
     async def login(self, name: str, password: str) -> tuple[str, Caller]:
-        """Create a session and return its secret, of which only the hash is stored. Raises Forbidden."""
+        """Create a session and return its secret, of which only the hash is stored. Raises Unauthorized."""
         query = select(*ACCOUNT_COLUMNS, account.c.password).where(account.c.name == name)
         async with self._database.read() as connection:
             found = (await connection.execute(query)).first() if name.isprintable() else None
@@ -126,7 +126,7 @@ class Accounts:
     async def create_token(self, caller: Caller, name: str) -> tuple[str, Token]:
         """Return the secret, of which only the hash is stored, and the token.
 
-        Raises Forbidden if the caller was logged out meanwhile, Conflict if there are too many tokens.
+        Raises Unauthorized if the caller was logged out meanwhile, Conflict if there are too many tokens.
         """
         secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
         new = Token(id=new_id("token"), name=name, created_at=time.time())
@@ -134,7 +134,7 @@ class Accounts:
         mine = select(func.count()).where(token.c.account == caller.account)
         async with self._database.write() as connection:
             if not await lock_account(connection, caller.account) or not await is_credential_valid(connection, caller):
-                raise Forbidden("These credentials are no longer valid: log in again.", login_required=True)
+                raise Unauthorized("These credentials are no longer valid: log in again.")
             if (await connection.execute(mine)).scalar_one() >= MAX_API_TOKENS:
                 raise Conflict(f"An account has at most {MAX_API_TOKENS} tokens: delete one that is not used.")
             await connection.execute(insert(token).values(**values))
@@ -194,8 +194,8 @@ async def _insert_session(connection: AsyncConnection, id: str, hash: str) -> No
     await connection.execute(insert(session).values(hash=hash, account=id, created_at=now, expires_at=until))
 
 
-def _wrong_credentials() -> Forbidden:
-    return Forbidden("The name or the password is wrong.", login_required=True)
+def _wrong_credentials() -> Unauthorized:
+    return Unauthorized("The name or the password is wrong.")
 
 
 async def _find_tenant(connection: AsyncConnection, id_or_name: str) -> str:

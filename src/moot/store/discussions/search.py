@@ -106,7 +106,7 @@ class Excerpt(Struct, frozen=True):
 def make_excerpt(text: str, q: str) -> Excerpt:
     """Return the first word that starts with the longest word of the query, which is the most specific one.
 
-    Without a match, `found` is empty and `after` is the start of the text.
+    Without a match, `match` is empty and `after` is the start of the text.
     """
     sought = max(
         (_fold_word(word) for part in search_words(q) for word in WORD_PATTERN.findall(part)),

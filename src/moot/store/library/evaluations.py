@@ -19,7 +19,7 @@ from moot.types.participants import Participant
 from moot.types.personas import PersonaDraft
 
 MAX_LISTED = 100  # evaluations of one message
-ACCEPTED = "This evaluation is accepted already. Undo it first, or evaluate a new answer."
+APPLIED = "This improvement is applied already. Undo it first, or evaluate a new answer."
 BEING_IMPROVED = "This evaluation is being improved already. Wait until that ends, or close its stream to stop it."
 
 
@@ -87,7 +87,7 @@ async def lock_evaluation(connection: AsyncConnection, tenant: str, id: str) -> 
 
 def reject_if_applied(state: Evaluation | Improvement) -> None:
     if state.applied_improvement is not None:
-        raise Conflict(ACCEPTED)
+        raise Conflict(APPLIED)
 
 
 async def reject_if_being_improved(connection: AsyncConnection, improvement: Improvement) -> None:
@@ -162,7 +162,7 @@ class AppliedImprovements:
             row, now = await lock_evaluation(connection, tenant, id)
             done = now.applied_improvement
             if done is None:
-                raise Conflict("This evaluation is not accepted. There is nothing to undo.")
+                raise Conflict("No improvement is applied. There is nothing to undo.")
             if done.is_new_persona:
                 await _reject_if_changed(connection, tenant, done, done.after)
                 await self._assign_persona(

@@ -28,7 +28,7 @@ run = Table(
     Column("stop_reason", Text, nullable=True),  # reason to stop the run, once requested
     Column("stopped_participants", Json(Strings), nullable=True),  # ids of participants to stop
     Column("worker", Text, nullable=True),
-    Column("position", Number, nullable=False, server_default="0"),  # order of runs: number of the user message
+    Column("position", Number, nullable=False, server_default="0"),  # order of runs: `seq` of the user message
     Column("account", Text, nullable=True),  # started it and pays for it
     Column("revision", Integer, nullable=False, server_default="0"),  # number of retries
     Column("running_revision", Integer, nullable=False, server_default="0"),  # the revision being executed
