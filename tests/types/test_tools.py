@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from moot.types.tools import ServerName, ToolName, is_server_name, truncate_with_note
+from moot.types.tools import ToolName, is_server_name, truncate_with_note
 
 
 def test_truncate_with_note_adds_original_length() -> None:
@@ -12,7 +12,7 @@ def test_truncate_with_note_adds_original_length() -> None:
 @pytest.mark.parametrize("name", ["moot", "my-files_2", "0"])
 def test_server_name_accepts_valid_names(name: str) -> None:
     assert is_server_name(name)
-    assert msgspec.convert(name, ServerName) == msgspec.convert(name, ToolName)
+    assert msgspec.convert(name, ToolName) == name
 
 
 @pytest.mark.parametrize("name", ["", "Moot", "a b", "a/b", "-a", "a\n", "x" * 33, "ä"])
