@@ -34,7 +34,7 @@ class Figures(Struct, frozen=True):
 
 
 class Lateness:
-    """How late chunks were heard, on a scale that takes the same memory for any number of them."""
+    """How late chunks arrived, as a histogram that takes the same memory for any number of them."""
 
     def __init__(self) -> None:
         self.clear()

@@ -1,7 +1,7 @@
 """What Moot adds to a debate: its wall time beside the longest calls of its stages, which nothing can go below.
 
-Run `python -m bench.debate`. Models are scripts in the same process: in ours for a run that nobody keeps, in `moot serve`
-for a run that is kept, in SQLite or Postgres, and heard by a reader of server-sent events. Linux only.
+Run `python -m bench.debate`. Models are scripts in the same process: in ours for a run that is not stored, in `moot serve`
+for a run that is stored, in SQLite or Postgres, and read by a client of server-sent events. Linux only.
 """
 
 import argparse
@@ -42,7 +42,7 @@ Debate = Callable[[ScriptsByLane], Awaitable["DebateTiming"]]
 
 
 class DebateTiming(Struct, frozen=True):
-    """`synthesis` is how long after the last answer of the debate the synthesis was begun."""
+    """`synthesis` is how long after the last answer of the debate the synthesis started."""
 
     seconds: float
     synthesis: float
@@ -84,7 +84,7 @@ async def debate_inline(scripts: ScriptsByLane) -> DebateTiming:
 
 @asynccontextmanager
 async def debate_on_server(server: Postgres | None, scripts: ScriptsByLane) -> AsyncIterator[Debate]:
-    """Debate in `moot serve`, as somebody sees it who opens the discussion and reads the run's events."""
+    """Debate in `moot serve`, measured by a client that creates the discussion and reads the run's events."""
     async with create_workspace(server) as place:
         script = place.folder / "debaters.yaml"
         script.write_bytes(msgspec.yaml.encode(scripts))

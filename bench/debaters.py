@@ -22,7 +22,7 @@ QUOTE = "A table has no head when it is round."
 CHUNK = 16  # characters
 CLAIMS = 3
 
-Call = tuple[str, str]  # who is asked, and in which words
+Call = tuple[str, str]  # the script, and the prompt
 
 
 def debater_scripts(lanes: int) -> dict[str, Script]:
@@ -31,7 +31,7 @@ def debater_scripts(lanes: int) -> dict[str, Script]:
 
 
 def stages(lanes: Sequence[str]) -> list[list[Call]]:
-    """List who is asked what at the same time; the first lane leads and keeps the minutes."""
+    """List the calls of each stage, which run at the same time; the first lane writes synthesis and summary."""
     concluding = [(lanes[0], words) for words in (SYNTHESIS_MARKER, SUMMARY_MARKER, CLAIMS_MARKER)]
     return [
         [(lane, QUESTION) for lane in lanes],
@@ -46,7 +46,7 @@ def scripted_seconds(scripts: dict[str, Script]) -> float:
 
 
 async def measure_bare_calls(scripts: dict[str, Script]) -> float:
-    """Take the time that the same calls need when nobody does anything with them: sleep is never exact."""
+    """Measure the time that the same calls need alone: sleep is never exact."""
     provider = ScriptedProvider(Scripts(scripts))
 
     async def call_model(lane: str, words: str) -> None:

@@ -1,7 +1,7 @@
-"""What the OpenAI face adds to the first token over Moot's own API, while many streams go on.
+"""What the OpenAI-compatible API adds to the first token over Moot's own API, while many streams run.
 
-Run `python -m bench.face`. One server serves so many streams through the face; beside them somebody comes through each door
-in turn, again and again, and asks a script that answers at once. So whatever else the machine does, it does to all doors.
+Run `python -m bench.face`. One server serves many streams through the OpenAI-compatible API. Meanwhile a client calls each
+API in turn, again and again, with a script that answers at once. So other load on the machine affects all APIs equally.
 """
 
 import argparse
@@ -25,31 +25,31 @@ answer = "{words}"
 chunk_interval_seconds = 0.05
 """
 SETTINGS = '[providers.scripted]\nscript = "scripts.toml"\n'
-WORDS = "so it is " * 5000  # 20 chunks a second, for longer than anybody measures
+WORDS = "so it is " * 5000  # 20 chunks a second, for longer than any measurement
 SETTLE_SECONDS = 3.0  # seconds
-PAUSE_SECONDS = 0.05  # seconds between two who come
-WARM_UP_CALLS = 6  # of them, who do not count
+PAUSE_SECONDS = 0.05  # seconds between two calls
+WARM_UP_CALLS = 6  # calls that do not count
 
 Http = aiohttp.ClientSession
 FirstToken = Callable[[Http, str], Awaitable[aiohttp.ClientResponse]]
 
 
 async def own_api(http: Http, discussion: str) -> aiohttp.ClientResponse:
-    """Say something in a discussion over Moot's own API, and wait for the first word."""
+    """Send a message over Moot's own API, and wait for the first text."""
     path = f"/api/discussions/{discussion}/messages"
-    async with http.post(path, json={"message": "Now?"}) as said:
-        run = (await said.json())["run"]["id"]
+    async with http.post(path, json={"message": "Now?"}) as reply:
+        run = (await reply.json())["run"]["id"]
     return await _wait_for_bytes(await http.get(f"/api/runs/{run}/events"), b'"text_delta"')
 
 
 async def openai_discussion(http: Http, discussion: str) -> aiohttp.ClientResponse:
-    asked = _completion_request("moot/single", discussion=discussion)
-    return await _wait_for_bytes(await http.post("/v1/chat/completions", json=asked), b'"content":"Now')
+    request = _completion_request("moot/single", discussion=discussion)
+    return await _wait_for_bytes(await http.post("/v1/chat/completions", json=request), b'"content":"Now')
 
 
 async def openai_stateless(http: Http, _: str) -> aiohttp.ClientResponse:
-    asked = _completion_request("scripted/echo")
-    return await _wait_for_bytes(await http.post("/v1/chat/completions", json=asked), b'"content":"Now')
+    request = _completion_request("scripted/echo")
+    return await _wait_for_bytes(await http.post("/v1/chat/completions", json=request), b'"content":"Now')
 
 
 API_CALLS: Mapping[str, FirstToken] = {
@@ -74,20 +74,20 @@ async def _wait_for_bytes(response: aiohttp.ClientResponse, expected: bytes) -> 
 
 
 async def _create_discussion(http: Http, model: str) -> tuple[str, str]:
-    """Open a discussion, and return it and its run."""
-    asked = {"message": "Before.", "participants": [model], "title": "Measured"}
-    async with http.post("/api/discussions", json=asked) as opened:
+    """Create a discussion, and return it and its run."""
+    request = {"message": "Before.", "participants": [model], "title": "Measured"}
+    async with http.post("/api/discussions", json=request) as opened:
         body = await opened.json()
     return body["discussion"]["id"], body["run"]["id"]
 
 
 @asynccontextmanager
 async def _background_streams(http: Http, streams: int) -> AsyncIterator[None]:
-    """Let so many streams go on, each in a discussion of its own."""
+    """Keep so many streams running, each in a discussion of its own."""
     readers: list[asyncio.Task[None]] = []
     for _ in range(streams):
-        asked = _completion_request("moot/single", discussion=(await _create_discussion(http, "scripted/murmur"))[0])
-        response = await http.post("/v1/chat/completions", json=asked)
+        request = _completion_request("moot/single", discussion=(await _create_discussion(http, "scripted/murmur"))[0])
+        response = await http.post("/v1/chat/completions", json=request)
         assert response.status == 200, await response.text()
         readers.append(asyncio.create_task(_read(response)))
     await asyncio.sleep(SETTLE_SECONDS)
@@ -105,21 +105,21 @@ async def _read(response: aiohttp.ClientResponse) -> None:
 
 
 async def measure_first_tokens(streams: int, times: int) -> Mapping[str, list[float]]:
-    """Return how many milliseconds the first token took, each time, by door."""
-    took: dict[str, list[float]] = {door: [] for door in API_CALLS}
-    async with create_workspace(None) as place:
-        (place.folder / "scripts.toml").write_text(SCRIPTS.replace("{words}", WORDS), "utf-8")
+    """Return how many milliseconds the first token took, for each call, by API."""
+    took: dict[str, list[float]] = {api: [] for api in API_CALLS}
+    async with create_workspace(None) as workspace:
+        (workspace.folder / "scripts.toml").write_text(SCRIPTS.replace("{words}", WORDS), "utf-8")
         async with (
-            moot_serve(place.folder, place.url, SETTINGS) as server,
+            moot_serve(workspace.folder, workspace.url, SETTINGS) as server,
             Http(server.url, connector=aiohttp.TCPConnector(limit=0)) as http,
         ):
             await server.wait_until_answered("/readyz")
             async with _background_streams(http, streams):
-                opened = {door: await _create_discussion(http, "scripted/echo") for door in API_CALLS}
+                opened = {api: await _create_discussion(http, "scripted/echo") for api in API_CALLS}
                 for order in islice(cycle(permutations(API_CALLS)), WARM_UP_CALLS + times):
-                    for door in order:  # what one leaves behind for the next, it leaves to each of them
-                        took[door].append(await _measure_once(http, API_CALLS[door], opened[door][0]))
-    return {door: all_of_them[WARM_UP_CALLS:] for door, all_of_them in took.items()}
+                    for api in order:  # in every order, so that no API always follows the same one
+                        took[api].append(await _measure_once(http, API_CALLS[api], opened[api][0]))
+    return {api: calls[WARM_UP_CALLS:] for api, calls in took.items()}
 
 
 async def _measure_once(http: Http, first_token: FirstToken, discussion: str) -> float:
@@ -137,10 +137,10 @@ async def main(streams: int, times: int) -> None:
     worst = max(median(one) - own for one in took.values())
     print("| door | streams | first token p10, ms | p50, ms | p90, ms | added p50, ms |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
-    for door, one in took.items():
-        added = "" if door == "own API" else f"{median(one) - own:+.1f}"
+    for api, one in took.items():
+        added = "" if api == "own API" else f"{median(one) - own:+.1f}"
         low, *_, high = quantiles(one, n=10)
-        print(f"| {door} | {streams} | {low:.1f} | {median(one):.1f} | {high:.1f} | {added} |")
+        print(f"| {api} | {streams} | {low:.1f} | {median(one):.1f} | {high:.1f} | {added} |")
     print(f"\nAt most {GOAL_MS:g} ms more than our own API: {'met' if worst <= GOAL_MS else 'not met'}.")
 
 

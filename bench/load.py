@@ -15,7 +15,7 @@ from bench.relay_readers import Order, ReaderReport
 from moot.types.discussions import LIVE_STATUSES
 
 SETTLE_SECONDS = 2.0  # seconds in which all streams begin, before the figures are taken
-END_SECONDS = 0.5  # seconds that streams go on after the figures are taken
+END_SECONDS = 0.5  # seconds that streams continue after the measurement
 NEWCOMER_SECONDS = 0.3  # between two runs that begin beside the others
 NEWCOMER_CHUNKS = 10
 POLL_SECONDS = 0.05
@@ -70,7 +70,7 @@ class RelayFigures(Struct, frozen=True):
 
 
 async def measure_load(workspace: Workspace, load: Load) -> RelayFigures:
-    """Let all streams wait at the provider until all readers are there; then count from when they have settled."""
+    """Hold all streams at the provider until all readers are connected; then measure after they have settled."""
     async with (
         asyncio.timeout(TIMEOUT_SECONDS),
         run_child("bench.relay_provider", str(load.streams)) as provider,
@@ -93,14 +93,14 @@ async def measure_load(workspace: Workspace, load: Load) -> RelayFigures:
                 spent = await _measure_cpu(load, workspace, server, provider, readers)
                 await _start_newcomers(http, server.url, readers, load.newcomers)
                 readers.close_input()
-                heard = msgspec.json.decode(await readers.read_line(), type=ReaderReport)
-            if heard.troubles or heard.cuts:
+                report = msgspec.json.decode(await readers.read_line(), type=ReaderReport)
+            if report.troubles or report.cuts:
                 server.show_log()
-    return _figures(load, ramp, spent, heard)
+    return _figures(load, ramp, spent, report)
 
 
 async def _warm_up(http: aiohttp.ClientSession, url: str) -> None:
-    """Let one run come to its end, so that everything is loaded."""
+    """Execute one run, so that everything is loaded."""
     (run,) = await _open_discussions(http, url, "bench/soon-5", 1, 1)
     status = "waiting"
     while status in LIVE_STATUSES:
@@ -156,7 +156,7 @@ def _read_cpu_times(
 
 
 async def _start_newcomers(http: aiohttp.ClientSession, url: str, readers: ChildProcess, count: int) -> None:
-    """Begin further runs beside those that go on, one after the other."""
+    """Start further runs beside the active ones, one after the other."""
     began = time.monotonic()
     for number in range(count):
         await asyncio.sleep(began + number * NEWCOMER_SECONDS - time.monotonic())
@@ -190,7 +190,7 @@ def _figures(load: Load, ramp: float, cpu: CpuSeconds, report: ReaderReport) -> 
 
 
 def unfinished_figures(load: Load) -> RelayFigures:
-    """What is to be said of a load that did not come to its end."""
+    """Describe a load that did not finish."""
     nothing = ReaderReport(
         0, 0, [], [], [], load.streams * load.chunks, 0, [f"did not end within {TIMEOUT_SECONDS:g} s"]
     )

@@ -1,4 +1,4 @@
-"""How the page feels while six voices speak at once, how fast a long discussion opens, and how heavy a first visit is.
+"""How the page feels while six models stream at once, how fast a long discussion opens, and how heavy a first visit is.
 
 Run `python -m bench.page` on a quiet machine. A real `moot serve`, a real Chromium; the models are scripts that say
 markdown at a hundred pieces a second, each. Linux only.
@@ -53,8 +53,8 @@ async def first_visit(page: Page, server: MootProcess) -> list[Figure]:
     session = await page.context.new_cdp_session(page)
     await session.send("Network.enable")
     urls: dict[str, str] = {}
-    session.on("Network.responseReceived", lambda told: urls.update({told["requestId"]: told["response"]["url"]}))
-    session.on("Network.loadingFinished", lambda told: sizes.update({told["requestId"]: told["encodedDataLength"]}))
+    session.on("Network.responseReceived", lambda event: urls.update({event["requestId"]: event["response"]["url"]}))
+    session.on("Network.loadingFinished", lambda event: sizes.update({event["requestId"]: event["encodedDataLength"]}))
     await page.goto(server.url)
     await page.get_by_role("textbox").first.wait_for()
     await page.get_by_text("Looking for models that can answer").wait_for(state="hidden")
@@ -64,7 +64,7 @@ async def first_visit(page: Page, server: MootProcess) -> list[Figure]:
 
 
 async def typing_at_rest(page: Page, server: MootProcess, seconds: int) -> list[Figure]:
-    """Type where nobody speaks: what this machine takes for a key by itself."""
+    """Type while no model answers: the time that this machine needs for a key."""
     await page.goto(server.url)
     await page.get_by_role("textbox").first.click()
     found = await _measure_typing(page, seconds)
@@ -72,7 +72,7 @@ async def typing_at_rest(page: Page, server: MootProcess, seconds: int) -> list[
 
 
 async def typing_while_streaming(page: Page, server: MootProcess, seconds: int) -> list[Figure]:
-    """Let six voices speak while somebody types, and ask the page how that was."""
+    """Type while six models stream, and measure frames and keys in the page."""
     opened = await _post(server, "/api/discussions", {"message": "Speak.", "participants": MODELS})
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
     composer = page.get_by_role("textbox", name="Your message")
@@ -82,7 +82,7 @@ async def typing_while_streaming(page: Page, server: MootProcess, seconds: int) 
     await _post(server, f"/api/runs/{opened['run']['id']}/stop", None)
     words = sum(len(text) for text in await page.locator("article").all_text_contents())
     print(f"  {words:,} characters were shown, {len(found['keys'])} keys were pressed")
-    assert words > len(MODELS) * seconds * 100, "the voices did not speak"
+    assert words > len(MODELS) * seconds * 100, "the models did not stream"
     return [
         Figure("frames a second", found["frames"] / found["seconds"], "", 55, least=True),
         Figure("key to frame, p95", _p95(found["keys"]), "ms", 50),
@@ -105,7 +105,7 @@ def _p95(values: list[float]) -> float:
 
 
 async def long_discussion(page: Page, server: MootProcess, messages: int) -> list[Figure]:
-    """Open a discussion of many messages and wait until its newest answer stands there."""
+    """Open a discussion of many messages and wait until its newest answer is shown."""
     id = await _create_long_discussion(server, messages)
     await page.goto(server.url)
     await page.get_by_role("link", name="Long").wait_for()
@@ -115,8 +115,8 @@ async def long_discussion(page: Page, server: MootProcess, messages: int) -> lis
             document.querySelector(`a[href="${path}"]`).click()
             for (;;) {
                 await new Promise(requestAnimationFrame)
-                const said = document.querySelectorAll("article")
-                if (said.length && said[said.length - 1].innerText.includes("see everyone else")) break
+                const cards = document.querySelectorAll("article")
+                if (cards.length && cards[cards.length - 1].innerText.includes("see everyone else")) break
             }
             await new Promise((done) => requestAnimationFrame(() => setTimeout(done)))
             return performance.now() - began
@@ -127,7 +127,7 @@ async def long_discussion(page: Page, server: MootProcess, messages: int) -> lis
 
 
 async def _create_long_discussion(server: MootProcess, messages: int) -> str:
-    body = {"message": "And?", "title": "Long", "participants": ["scripted/said"] * ANSWERS}
+    body = {"message": "And?", "title": "Long", "participants": ["scripted/short"] * ANSWERS}
     opened = await _post(server, "/api/discussions", body)
     id: str = opened["discussion"]["id"]
     for _ in range(messages // (ANSWERS + 1) - 1):

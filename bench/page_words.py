@@ -1,4 +1,4 @@
-"""What the voices of the page's benchmark say: markdown of every kind, long enough to speak for half a minute."""
+"""The answers of the models in the page's benchmark: markdown of every kind, long enough to stream for half a minute."""
 
 import json
 
@@ -48,5 +48,5 @@ SCRIPTS = (
         f"[voice{number}]\nanswer = {json.dumps(_answer(number))}\nchunk_chars = {CHUNK}\nchunk_interval_seconds = {PACE}\n"
         for number in range(1, 7)
     )
-    + '\n[said]\nanswer = "Everyone who sits down at a round table can see everyone else."\nchunk_chars = 100\n'
+    + '\n[short]\nanswer = "Everyone who sits down at a round table can see everyone else."\nchunk_chars = 100\n'
 )

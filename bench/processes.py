@@ -18,7 +18,7 @@ MOOT = Path(sys.executable).parent / "moot"
 POLL_SECONDS = 0.005
 CLOSED_ADDRESS = "http://127.0.0.1:1/v1"  # where nothing listens
 LOCAL_SERVER_VARIABLES = ("OLLAMA_BASE_URL", "LMSTUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_URL")
-MAX_LINE_BYTES = 2**28  # bytes of a line: all that the readers have heard
+MAX_LINE_BYTES = 2**28  # bytes of a line: the report of all readers
 EXIT_TIMEOUT_SECONDS = 20.0
 LOG_TAIL_CHARACTERS = 4000  # characters
 

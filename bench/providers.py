@@ -48,7 +48,7 @@ class Cost(Struct, frozen=True):
 
 
 class FirstText:
-    """When the first text was heard."""
+    """Records when the first text arrived."""
 
     received_at = 0.0
 
@@ -62,7 +62,7 @@ async def measure(address: str, size: Size) -> list[Row]:
         for ask in asks.values():  # connections are open and modules imported before anything counts
             await ask("burst-50", len)
         gc.collect()
-        gc.freeze()  # an SDK's many objects shall not slow down whoever is measured beside it
+        gc.freeze()  # so that the many objects of an SDK do not slow down the other contenders
         paced = await _rounds(asks, size.rounds, lambda ask: _cost(ask, "paced", size.paced))
         burst = await _rounds(asks, size.rounds, lambda ask: _cost(ask, "burst", size.burst))
         first = await _rounds(asks, size.rounds, lambda ask: _first_ms(ask, size.firsts))
@@ -85,18 +85,18 @@ async def _rounds(asks: dict[str, Ask], rounds: int, measure: Callable[[Ask], Aw
     for number in range(rounds):
         for name in list(asks)[:: -1 if number % 2 else 1]:
             found[name].append(await measure(asks[name]))
-            await asyncio.sleep(0.05)  # what a contender leaves for later is not its neighbour's
+            await asyncio.sleep(0.05)  # delayed work of one contender does not count for the next
     return found
 
 
 async def _cost(ask: Ask, pace: str, chunks: int) -> Cost:
     """Measure the CPU time of a whole request; its beginning and end are spread over the chunks."""
-    heard: list[str] = []
+    pieces: list[str] = []
     began = time.process_time()
-    await ask(f"{pace}-{chunks}", heard.append)
+    await ask(f"{pace}-{chunks}", pieces.append)
     spent = time.process_time() - began
-    assert "".join(heard) == answer(chunks), "the answer arrived whole"
-    return Cost(1e6 * spent / chunks, chunks / len(heard))
+    assert "".join(pieces) == answer(chunks), "the answer arrived whole"
+    return Cost(1e6 * spent / chunks, chunks / len(pieces))
 
 
 async def _first_ms(ask: Ask, request_count: int) -> float:
@@ -117,7 +117,7 @@ def main() -> None:
     chosen = options.parse_args()
     size = QUICK if chosen.quick else FULL
     for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
-        del os.environ[name]  # all that is asked is on this machine
+        del os.environ[name]  # all requests stay on this machine
     server.allow_many_files()
     with server.run_server() as address:
         crowds = [

@@ -49,7 +49,7 @@ FULL = Size(
     rest_seconds=5.0,
 )
 QUICK = Size((Load(1, 2.0), Load(20, 2.0, newcomers=5), Load(20, 2.0, lanes=10)), 20, 1, 1.0)
-SETTLE_SECONDS = 3.0  # seconds after which a server that nobody calls is at rest
+SETTLE_SECONDS = 3.0  # seconds after which a server without requests is idle
 
 
 async def measure(name: str, server: Postgres | None, size: Size) -> DatabaseReport:
@@ -71,7 +71,7 @@ async def _measure_load(name: str, server: Postgres | None, load: Load) -> Relay
 
 
 async def _idle_cpu_percent(workspace: Workspace, seconds: float) -> float:
-    """Return how much of a core a server takes that nobody calls."""
+    """Return how much of a core an idle server uses."""
     async with moot_serve(workspace.folder, workspace.url) as server:
         await server.wait_until_answered("/readyz")
         await asyncio.sleep(SETTLE_SECONDS)
@@ -83,7 +83,7 @@ async def _idle_cpu_percent(workspace: Workspace, seconds: float) -> float:
 async def measure_all(server: Postgres | None, size: Size) -> tuple[list[BareCost], list[DatabaseReport]]:
     task = asyncio.current_task()
     assert task
-    asyncio.get_running_loop().add_signal_handler(SIGTERM, task.cancel)  # or what we started would stay
+    asyncio.get_running_loop().add_signal_handler(SIGTERM, task.cancel)  # so that the processes we started end too
     alone = sorted({load.streams for load in size.loads if load.streams > 1})
     least = [await measure_bare_relay(streams, size.loads[0].seconds) for streams in alone]
     found = [await measure("SQLite", None, size)]

@@ -1,4 +1,4 @@
-"""What the barest relay costs: bytes from a provider's socket to a reader's, unread, unparsed and unkept.
+"""What the barest relay costs: bytes from a provider's socket to a reader's, unread, unparsed and not stored.
 
 Nothing that is built on the same client can be cheaper, so it says how much of a chunk's cost is ours.
 """
@@ -16,7 +16,7 @@ from bench.processes import run_child
 from bench.relay_provider import RATE
 from bench.server import allow_many_files
 
-MARGIN = 3.0  # seconds that streams go on after the figures are taken
+MARGIN = 3.0  # seconds that streams continue after the measurement
 
 
 class BareCost(Struct, frozen=True):

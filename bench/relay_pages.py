@@ -1,7 +1,7 @@
 """Whether listing and opening discussions takes longer where there are more of them.
 
 Two people use one server: one has few discussions, the other many, and one of these is long. They ask in turns, so
-that whatever else the machine does hurts both alike.
+that other load on the machine affects both equally.
 """
 
 import time
@@ -82,15 +82,15 @@ async def _median_times(http: aiohttp.ClientSession, rounds: int, *requests: tup
 
 
 async def _create_person(database: Database, name: str, discussions: int, older: int, newest: int) -> Person:
-    """Add somebody with so many discussions, and messages in the two newest of them."""
+    """Add an account with so many discussions, and messages in the two newest of them."""
     accounts = Accounts(database)
     account = await accounts.create_account(name, PASSWORD)
     _, caller = await accounts.login(name, PASSWORD)
     token, _ = await accounts.create_token(caller, "bench")
     rows = [_discussion_row(account, number) for number in range(discussions)]
     await _insert_rows(database, discussion, rows)
-    for row, said in ((rows[-2], older), (rows[-1], newest)):
-        await _insert_rows(database, message, [_message_row(account, row["id"], number) for number in range(said)])
+    for row, count in ((rows[-2], older), (rows[-1], newest)):
+        await _insert_rows(database, message, [_message_row(account, row["id"], number) for number in range(count)])
     return Person(token, rows[-1]["id"], rows[-2]["id"])
 
 
@@ -126,7 +126,7 @@ def _message_row(account: Account, discussion: str, number: int) -> dict[str, An
         id=new_id("msg"),
         discussion=discussion,
         role="assistant" if number % 2 else "user",
-        content=f"What was said as number {number}, in a sentence or two. " * 5,
+        content=f"This is message number {number}, in a sentence or two. " * 5,
         created_at=float(number),
     )
     return message_values(account.tenant, new, position=number)

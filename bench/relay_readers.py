@@ -23,7 +23,7 @@ RECONNECT_SECONDS = 0.01
 
 
 class Order(Struct, frozen=True):
-    """What is asked on a line of the input: to follow runs, or to measure between two times."""
+    """One line of the input: follow these runs, or measure between two times."""
 
     runs: list[str] = []
     lanes: int = 1
@@ -33,9 +33,9 @@ class Order(Struct, frozen=True):
 
 
 class ReaderReport(Struct, frozen=True):
-    """What was heard in all; lateness is in seconds, and that of chunks is of those within the window.
+    """The totals of all readers. Lateness is in seconds, and that of chunks only within the window.
 
-    `cuts` are readers that the server let go too early; they come back where they were.
+    `cuts` counts connections that the server closed too early; their readers resume.
     """
 
     chunks: int
@@ -69,7 +69,7 @@ class Lane(Struct):
 
 
 class ReaderTotals:
-    """Everything that all readers have heard."""
+    """The totals of all readers, while they read."""
 
     def __init__(self) -> None:
         self.window = (float("inf"), float("inf"))
@@ -79,7 +79,7 @@ class ReaderTotals:
         self.newcomers: list[float] = []
         self.problems: list[str] = []
         self.readers: list[Reader] = []
-        self.reconnects: asyncio.Queue[Reader] = asyncio.Queue()  # who was cut off, and goes on where it was
+        self.reconnects: asyncio.Queue[Reader] = asyncio.Queue()  # readers that were disconnected, and resume
 
     def record(self, sent: float, now: float) -> None:
         if self.window[0] <= now < self.window[1]:
@@ -141,8 +141,8 @@ class Reader(asyncio.Protocol):
 
     def connection_lost(self, _: Exception | None) -> None:
         if self._ended or self._cuts == MAX_CUTS:
-            heard = sum(lane.chunks for lane in self._lanes.values())
-            self._totals.lost += self._order.lanes * self._order.chunks - heard
+            received = sum(lane.chunks for lane in self._lanes.values())
+            self._totals.lost += self._order.lanes * self._order.chunks - received
             self.finished.set_result(None)
         else:
             self._cuts += 1
@@ -162,7 +162,7 @@ class Reader(asyncio.Protocol):
             case "text_delta":
                 self._record_text(lane, event.text, now)
             case "turn_started" if event.attempt > 1:
-                self._add_problem(f"{event.participant} was asked again")
+                self._add_problem(f"{event.participant} was called again")
             case "turn_ended":
                 self._compare(lane, event)
             case "run_ended":
@@ -184,34 +184,34 @@ class Reader(asyncio.Protocol):
             self._totals.record(sent, now)
 
     def _compare(self, lane: Lane, event: Event) -> None:
-        """What is kept of a turn must be what was heard of it."""
-        kept = event.message.text if isinstance(event.message, Answer) else ""
-        if event.status != "completed" or len(kept) != lane.characters:
-            self._add_problem(f"a turn {event.status} with {len(kept)} characters of {lane.characters} heard")
+        """Check that the answer of a turn has the length of its streamed text."""
+        text = event.message.text if isinstance(event.message, Answer) else ""
+        if event.status != "completed" or len(text) != lane.characters:
+            self._add_problem(f"a turn {event.status} with {len(text)} characters of {lane.characters} streamed")
 
     def _add_problem(self, text: str) -> None:
         self._totals.problems.append(f"{self._run}: {text}")
 
 
 async def read(address: str) -> None:
-    """Obey the lines of the input, tell when each is obeyed, and in the end what was heard."""
-    hall = ReaderTotals()
+    """Execute the lines of the input, confirm each, and print a report at the end."""
+    totals = ReaderTotals()
     lines = asyncio.StreamReader(limit=2**20)
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
-    again = asyncio.create_task(_reconnect(address, hall))
+    reconnecting = asyncio.create_task(_reconnect(address, totals))
     while line := await lines.readline():
         order = msgspec.json.decode(line, type=Order)
-        hall.window = order.window or hall.window
-        for at in range(0, len(order.runs), CONCURRENT_CONNECTS):
-            readers = [Reader(run, order, hall) for run in order.runs[at : at + CONCURRENT_CONNECTS]]
+        totals.window = order.window or totals.window
+        for position in range(0, len(order.runs), CONCURRENT_CONNECTS):
+            readers = [Reader(run, order, totals) for run in order.runs[position : position + CONCURRENT_CONNECTS]]
             await asyncio.gather(*(_connect(address, reader) for reader in readers))
             await asyncio.gather(*(reader.connected for reader in readers))
-            hall.readers += readers
+            totals.readers += readers
         print("obeyed", flush=True)
-    await asyncio.gather(*(reader.finished for reader in hall.readers))
-    again.cancel()
-    sys.stdout.buffer.write(msgspec.json.encode(hall.report()) + b"\n")
+    await asyncio.gather(*(reader.finished for reader in totals.readers))
+    reconnecting.cancel()
+    sys.stdout.buffer.write(msgspec.json.encode(totals.report()) + b"\n")
 
 
 async def _connect(address: str, reader: Reader) -> None:

@@ -45,8 +45,8 @@ def make_answer(kilobytes: int) -> str:
 
 
 def measured_segmenters() -> dict[str, CreateSegmenter]:
-    """Return what is measured, by name; each begins a new answer."""
-    outlets: dict[str, CreateSegmenter] = {
+    """Return the measured segmenters by name; each call starts a new answer."""
+    formatters: dict[str, CreateSegmenter] = {
         style: partial(
             MessageFormatter,
             delivery_style=style,
@@ -55,20 +55,20 @@ def measured_segmenters() -> dict[str, CreateSegmenter]:
         )
         for style in DELIVERY_STYLES
     }
-    return {"pieces alone": partial(Segmenter, sentences=False), **outlets}
+    return {"pieces alone": partial(Segmenter, sentences=False), **formatters}
 
 
 def feed_seconds(create_segmenter: CreateSegmenter, text: str) -> float:
-    way = create_segmenter()
+    segmenter = create_segmenter()
     began = time.process_time()
     for char in text:
-        way.feed(char)
-    way.finish_stream() if isinstance(way, MessageFormatter) else way.finish_text()
+        segmenter.feed(char)
+    segmenter.finish_stream() if isinstance(segmenter, MessageFormatter) else segmenter.finish_text()
     return time.process_time() - began
 
 
 def measure(rounds: int) -> list[Row]:
-    """Measure all ways in turns, so that a busier minute is no single one's."""
+    """Measure all segmenters in turns, so that a busy minute affects all of them."""
     texts = {size: make_answer(size) for size in SIZES}
     spent: dict[str, dict[int, list[float]]] = {name: {size: [] for size in SIZES} for name in measured_segmenters()}
     for _ in range(rounds):

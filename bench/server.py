@@ -127,7 +127,7 @@ def allow_many_files() -> None:
 
 @contextmanager
 def run_server() -> Iterator[str]:
-    """Start the server, give its address, and end it whatever happens."""
+    """Start the server, yield its address, and always end it."""
     server = subprocess.Popen(
         [sys.executable, "-m", "bench.server"],
         stdin=subprocess.PIPE,
@@ -149,7 +149,7 @@ async def serve() -> None:
     server = await loop.create_server(lambda: Connection(crowd), "127.0.0.1", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
     orphaned = asyncio.Event()
-    loop.add_reader(sys.stdin.fileno(), orphaned.set)  # whoever started the server holds its standard input
+    loop.add_reader(sys.stdin.fileno(), orphaned.set)  # the parent process holds its standard input
     ticking = asyncio.create_task(crowd.run(FORMATS[b"/chat/completions"]))
     await orphaned.wait()
     ticking.cancel()

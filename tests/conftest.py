@@ -1,4 +1,4 @@
-"""Fixtures that most tests need: the lab on a socket, and an environment without anybody's keys."""
+"""Fixtures that most tests need: the fake provider on a socket, and an environment without keys."""
 
 import gc
 import os
@@ -15,7 +15,7 @@ from moot.testing.provider_server import FakeProviderServer, serve_provider
 from tests.support.provider_turns import ProviderServerSetup
 
 TESTS_FOLDER = Path(__file__).parent
-# The compiled modules are kept (in __pycache__) also where the environment says otherwise: else each worker compiles all
+# The compiled modules are stored (in __pycache__) also where the environment says otherwise: else each worker compiles all
 # tests again, and each process that a test starts compiles all of Moot again.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -66,7 +66,7 @@ async def provider_server() -> AsyncIterator[ProviderServerSetup]:
 
 @pytest.fixture(autouse=True)
 def without_provider_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests never see the keys or settings of whoever runs them."""
+    """Tests never see the keys or settings of the person who runs them."""
     for name in list(os.environ):
         if name.lower().endswith(("_api_key", "_base_url", "_proxy")) or name.startswith("MOOT_"):
             monkeypatch.delenv(name)

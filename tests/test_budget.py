@@ -1,4 +1,4 @@
-"""A budget under a rush: however many ask at once, no more is begun than there is money for."""
+"""A budget under many concurrent requests: no more runs start than it allows."""
 
 import asyncio
 from collections import Counter
@@ -19,7 +19,7 @@ from moot.types.requests import ModelRequest
 from tests.support.databases import DATABASE_KINDS, DatabaseKind, migrated_database_url
 from tests.support.stores import ENCRYPTION_SECRET
 
-# tests/engine/test_hall.py shows a rush on both databases within one process, without a server or a model.
+# tests/services/test_discussions.py tests concurrent requests on both databases, without a server or a model.
 pytestmark = pytest.mark.slow
 
 REQUEST_COUNTS = (20, 200)
@@ -61,7 +61,6 @@ async def serve_app(url: str, models: CountingProvider, budget: float | None) ->
 
 
 async def wait_until_nothing_reserved(client: AsyncClient) -> None:
-    """Wait until nothing is reserved any more."""
     async with asyncio.timeout(60):
         while (await client.get("/api/budget")).json()["reserved_usd"]:
             await asyncio.sleep(0.02)
@@ -69,14 +68,14 @@ async def wait_until_nothing_reserved(client: AsyncClient) -> None:
 
 async def create_discussion(client: AsyncClient) -> Any:
     while (reply := await client.post("/api/discussions", json=QUESTION)).status_code == 503:
-        await asyncio.sleep(0.1)  # the database is busy: whoever wants an answer asks again
+        await asyncio.sleep(0.1)  # the database is busy: the client tries again
     return reply
 
 
-@pytest.mark.parametrize("rush", REQUEST_COUNTS)
+@pytest.mark.parametrize("request_count", REQUEST_COUNTS)
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
 async def test_concurrent_requests_start_only_as_many_runs_as_budget_allows(
-    kind: DatabaseKind, rush: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: DatabaseKind, request_count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     models = CountingProvider()
@@ -84,10 +83,10 @@ async def test_concurrent_requests_start_only_as_many_runs_as_budget_allows(
         async with serve_app(url, models, None) as client:
             estimate = (await client.post("/api/estimate", json=QUESTION)).json()["forecast"]["cost_usd"]
         async with serve_app(url, models, estimate * (AFFORDABLE_RUNS + 0.5)) as client:
-            replies = await asyncio.gather(*(create_discussion(client) for _ in range(rush)))
+            replies = await asyncio.gather(*(create_discussion(client) for _ in range(request_count)))
             assert Counter(reply.status_code for reply in replies) == {
                 201: AFFORDABLE_RUNS,
-                402: rush - AFFORDABLE_RUNS,
+                402: request_count - AFFORDABLE_RUNS,
             }
             models.may_answer.set()
             await wait_until_nothing_reserved(client)

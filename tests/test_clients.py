@@ -1,4 +1,4 @@
-"""Programs that know nothing of Moot, unchanged and against a server on a socket: the `openai` SDK and `llm`."""
+"""Unchanged client programs against a server on a socket: the `openai` SDK and `llm`."""
 
 import asyncio
 import os
@@ -93,15 +93,15 @@ async def test_openai_sdk_raises_matching_errors_for_rejected_requests(client: "
 async def test_openai_sdk_continues_existing_discussion(server: MootServer, client: "AsyncOpenAI") -> None:
     opened = await server.post("/api/discussions", {"message": "One?", "participants": ["scripted/echo"]})
     await server.run_events(opened.body["run"]["id"])
-    place = opened.body["discussion"]["id"]
+    discussion = opened.body["discussion"]["id"]
     reply = await client.chat.completions.create(
         model="moot/single",
         messages=[{"role": "user", "content": "Two?"}],
-        extra_body={"discussion": place},
+        extra_body={"discussion": discussion},
     )
     assert reply.choices[0].message.content == "Two?"
-    kept = (await server.get(f"/api/discussions/{place}")).body["messages"]
-    assert [one["content"] for one in kept] == ["One?", "One?", "Two?", "Two?"]
+    messages = (await server.get(f"/api/discussions/{discussion}")).body["messages"]
+    assert [one["content"] for one in messages] == ["One?", "One?", "Two?", "Two?"]
 
 
 async def test_openai_sdk_authenticates_with_api_token_when_accounts_are_required(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def _write_llm_config(folder: Path, url: str) -> None:
 
 
 async def run_llm(server: MootServer, folder: Path, *arguments: str) -> tuple[int, str, str]:
-    """Run `llm` in a folder of its own; plugins that happen to be installed here are left out."""
+    """Run `llm` in a folder of its own; plugins that happen to be installed are not loaded."""
     _write_llm_config(folder, server.url)
     environment = {"PATH": os.environ["PATH"], "LLM_USER_PATH": str(folder), "LLM_LOAD_PLUGINS": ""}
     process = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""A debate goes on wherever its server was killed: what was answered is not asked again, and nothing is mixed up."""
+"""A debate resumes after a kill at any point: no answered call is repeated, and no answers are mixed up."""
 
 import asyncio
 from collections import Counter
@@ -48,30 +48,30 @@ def call_matcher(script: str, call_stage: str) -> Callable[[ModelCall], bool]:
 
 
 class DebatingModels(FakeModelServer):
-    """Models that debate. One call can be held back: its answer never comes, and whoever asked has to be killed."""
+    """Models that debate. A call can be held: its answer never comes, until the server that called is killed."""
 
     def __init__(self) -> None:
         super().__init__()
         self.hold_rules: list[Callable[[ModelCall], bool]] = []
         self.held_calls: list[ModelCall] = []
-        self.refusal_rules: list[Callable[[ModelCall], bool]] = []  # calls that are refused once
+        self.rejection_rules: list[Callable[[ModelCall], bool]] = []  # calls that are rejected once
 
     async def _stream_answer(self, request: web.Request, call: ModelCall) -> web.StreamResponse:
-        for refuse in self.refusal_rules:
-            if refuse(call):
-                self.refusal_rules.remove(refuse)
+        for rejects in self.rejection_rules:
+            if rejects(call):
+                self.rejection_rules.remove(rejects)
                 return web.json_response({"error": {"message": "No such key."}}, status=401)
-        for hold in self.hold_rules:
-            if hold(call):
-                self.hold_rules.remove(hold)
+        for holds in self.hold_rules:
+            if holds(call):
+                self.hold_rules.remove(holds)
                 self.held_calls.append(call)
                 await asyncio.Event().wait()
         script = debate_scripts.DEBATER_SCRIPTS[call.model.partition("-")[0]]
         answer = script.answer_for(call.prompt)
-        words = answer if call_phase(call) in ANALYSIS_PHASES else f"#{call.number} {answer}"
+        text = answer if call_phase(call) in ANALYSIS_PHASES else f"#{call.number} {answer}"
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        await response.write(completion_chunk(words) + completion_chunk("", "stop") + b"data: [DONE]\n\n")
+        await response.write(completion_chunk(text) + completion_chunk("", "stop") + b"data: [DONE]\n\n")
         await response.write_eof()
         call.finished = True
         return response
@@ -83,7 +83,7 @@ class DebatingModels(FakeModelServer):
 
 
 class DebateCluster(ServerCluster):
-    """A server, and models that debate behind it."""
+    """A server whose models debate."""
 
     @property
     def models(self) -> DebatingModels:
@@ -91,13 +91,13 @@ class DebateCluster(ServerCluster):
         return self.model_server
 
     async def open_debate(self, *scripts: str, **more: Any) -> tuple[RunReader, list[str]]:
-        """Open a debate between models that nobody else has."""
+        """Start a debate between models that no other debate uses."""
         names = [f"{script}-{next(model_numbers)}" for script in scripts]
         self.models.held_calls.clear()
         return await self.open_discussion("debate", *names, **more), names
 
     def call_counts(self, names: list[str]) -> Counter[tuple[str, str]]:
-        """How often each was asked, and for what."""
+        """Count the calls by script and phase."""
         return Counter(
             (call.model.partition("-")[0], call_phase(call)) for call in self.models.calls if call.model in names
         )
@@ -108,13 +108,13 @@ async def cluster(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[DebateCluster]:
     async with start_cluster_with_models(
-        DebateCluster, DebatingModels(), request.param, tmp_path_factory.mktemp("hall")
-    ) as hall:
-        yield hall
+        DebateCluster, DebatingModels(), request.param, tmp_path_factory.mktemp("debates")
+    ) as debate_cluster:
+        yield debate_cluster
 
 
 class RetriedRunReader(RunReader):
-    """Reads a run from its beginning past the end that it had: a stream ends there, and goes on for who comes back."""
+    """Reads a retried run from its start, past its first end: the stream ends there, and a new one continues."""
 
     def __init__(self, previous: RunReader) -> None:
         self._previous_length = len(previous.events)
@@ -198,11 +198,11 @@ async def test_advisors_run_resumes_after_kill(cluster: DebateCluster) -> None:
     asked = [
         call.prompt for call in cluster.models.calls if call.model == names[1] and call_phase(call) == "cross_talk"
     ]
-    assert len(set(asked)) == 1, "it is told the same again"
+    assert len(set(asked)) == 1, "the second call has the same prompt"
 
 
 async def test_lane_retry_resumes_after_kill(cluster: DebateCluster) -> None:
-    cluster.models.refusal_rules.append(call_matcher("perhaps", FIRST_STAGE))
+    cluster.models.rejection_rules.append(call_matcher("perhaps", FIRST_STAGE))
     reader, names = await cluster.open_debate("yes", "no", "perhaps")
     assert await reader.wait_for_end() == "completed"
     first = cluster.call_counts(names)
@@ -234,7 +234,7 @@ async def test_lane_retry_resumes_after_kill(cluster: DebateCluster) -> None:
 async def test_lane_retry_requested_during_run_survives_kill(
     cluster: DebateCluster, who: str, at: str, gate: bool, kills: int
 ) -> None:
-    cluster.models.refusal_rules.append(call_matcher("perhaps", FIRST_STAGE))
+    cluster.models.rejection_rules.append(call_matcher("perhaps", FIRST_STAGE))
     cluster.models.hold_rules += [call_matcher(who, at)] * kills
     reader, _ = await cluster.open_debate("yes", "no", "perhaps", debate={"skip_if_agreed": gate})
     await cluster.models.wait_for_held_calls()
@@ -255,7 +255,7 @@ async def test_lane_retry_requested_during_run_survives_kill(
 async def test_retry_of_older_debate_does_not_see_newer_run(
     cluster: DebateCluster,
 ) -> None:
-    cluster.models.refusal_rules.append(call_matcher("perhaps", FIRST_STAGE))
+    cluster.models.rejection_rules.append(call_matcher("perhaps", FIRST_STAGE))
     old, names = await cluster.open_debate("yes", "no", "perhaps")
     assert await old.wait_for_end() == "completed"
     newer = "And then?"
@@ -279,16 +279,16 @@ async def test_retry_of_older_debate_does_not_see_newer_run(
     for reader in (again, new):
         await assert_debate_complete(cluster, reader.run)
         assert {event["run"] for event in reader.events} == {reader.run}
-    briefs = [call.prompt for call in cluster.models.calls if call_phase(call) == "debate" and newer in call.prompt]
+    prompts = [call.prompt for call in cluster.models.calls if call_phase(call) == "debate" and newer in call.prompt]
     answers = {e["message"]["text"] for e in again.events if e["type"] == "turn_ended" and e["stage"] == FIRST_STAGE}
-    assert len(briefs) == 3
-    for prompt in briefs:
-        told = prompt.partition(debate_scripts.SECOND_ANSWER_PROMPT)[2]
-        assert not any(words and words in told for words in answers)
+    assert len(prompts) == 3
+    for prompt in prompts:
+        instructions = prompt.partition(debate_scripts.SECOND_ANSWER_PROMPT)[2]
+        assert not any(words and words in instructions for words in answers)
 
 
 async def test_lanes_retried_together_see_each_others_answers(cluster: DebateCluster) -> None:
-    cluster.models.refusal_rules += [call_matcher("no", FIRST_STAGE), call_matcher("perhaps", "debate")]
+    cluster.models.rejection_rules += [call_matcher("no", FIRST_STAGE), call_matcher("perhaps", "debate")]
     reader, names = await cluster.open_debate("yes", "no", "perhaps")
     assert await reader.wait_for_end() == "completed"
     report = await cluster.get_json(f"/api/runs/{reader.run}")
@@ -296,6 +296,6 @@ async def test_lanes_retried_together_see_each_others_answers(cluster: DebateClu
     await cluster.post_until_accepted(f"/api/runs/{reader.run}/retry-failed", {})
     assert await RetriedRunReader(reader).wait_for_end() == "completed"
     *_, last = [call for call in cluster.models.calls_to_model(names[2]) if call_phase(call) == "debate"]
-    assert debate_scripts.NO in last.prompt, "what Beta answered in the meantime"
+    assert debate_scripts.NO in last.prompt, "it contains the new answer of Beta"
     assert last.prompt.count(debate_scripts.SECOND_ANSWER_PROMPT) == 1
     await assert_debate_complete(cluster, reader.run)

@@ -1,4 +1,4 @@
-"""A server that is in Discord can be killed: nothing is told twice there, and nothing is lost. Shown with a real process."""
+"""The Discord bot can be killed: it posts nothing twice, and loses nothing. Tested with a real process."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from moot.testing.discord.guild import FakeChannel
-from moot.testing.discord.server import FAKE_BOT_TOKEN, FakeDiscord
-from moot.testing.discord.server import serve_discord as serving_discord
+from moot.testing.discord.server import FAKE_BOT_TOKEN, FakeDiscord, serve_discord
 from tests.support.databases import SLOW_ON_POSTGRES, DatabaseKind, migrated_database_url
 from tests.support.discord_urls import set_discord_urls
 from tests.support.moot_server import MootServer
@@ -25,7 +24,7 @@ PARAGRAPHS = ["One.", "Two.", "Three.", "Four.", "Five.", "Six."]
 
 @asynccontextmanager
 async def run_discord_bot(kind: DatabaseKind, folder: Path) -> AsyncIterator[tuple[MootServer, FakeDiscord]]:
-    async with migrated_database_url(kind, folder) as url, serving_discord(FakeDiscord()) as double:
+    async with migrated_database_url(kind, folder) as url, serve_discord(FakeDiscord()) as fake_discord:
         server = MootServer(
             folder,
             url,
@@ -34,9 +33,9 @@ async def run_discord_bot(kind: DatabaseKind, folder: Path) -> AsyncIterator[tup
         )
         server.moot.write_file("scripts.toml", SCRIPT)
         server.arguments[0] = "discord"
-        server.prepare = partial(set_discord_urls, double.api_base_url, double.gateway.gateway_url)
+        server.prepare = partial(set_discord_urls, fake_discord.api_base_url, fake_discord.gateway.gateway_url)
         try:
-            yield server, double
+            yield server, fake_discord
         finally:
             await server.close()
 
@@ -54,11 +53,11 @@ def has_posted(fake: FakeDiscord, channel: FakeChannel, minimum: int) -> bool:
 async def test_discord_delivery_posts_everything_once_after_repeated_kills(
     kind: DatabaseKind, kills: tuple[int, ...], tmp_path: Path
 ) -> None:
-    async with run_discord_bot(kind, tmp_path / kind) as (server, double):
-        channel = double.add_channel("general")
+    async with run_discord_bot(kind, tmp_path / kind) as (server, fake_discord):
+        channel = fake_discord.add_channel("general")
         await server.start()
-        await double.wait_until(lambda: double.gateway.identify_count == 1)
-        double.use_command(
+        await fake_discord.wait_until(lambda: fake_discord.gateway.identify_count == 1)
+        fake_discord.use_command(
             channel,
             "anna",
             "new",
@@ -66,13 +65,13 @@ async def test_discord_delivery_posts_everything_once_after_repeated_kills(
             mode="consensus",
             rounds=1,
         )
-        await double.wait_for_message(channel, "starts the discussion")
-        double.post_message(channel, "anna", "Tell me.")
+        await fake_discord.wait_for_message(channel, "starts the discussion")
+        fake_discord.post_message(channel, "anna", "Tell me.")
         for seen in kills:
-            await double.wait_until(partial(has_posted, double, channel, seen))
+            await fake_discord.wait_until(partial(has_posted, fake_discord, channel, seen))
             server.kill()
             await server.start()
-        await double.wait_until(lambda: "Six." in participant_messages(double, channel, "Beta"))
-        assert participant_messages(double, channel, "Alpha") == PARAGRAPHS
-        assert participant_messages(double, channel, "Beta") == PARAGRAPHS
-        assert [text.startswith("-# Replying") for _, text in double.channel_lines(channel)].count(True) == 1
+        await fake_discord.wait_until(lambda: "Six." in participant_messages(fake_discord, channel, "Beta"))
+        assert participant_messages(fake_discord, channel, "Alpha") == PARAGRAPHS
+        assert participant_messages(fake_discord, channel, "Beta") == PARAGRAPHS
+        assert [text.startswith("-# Replying") for _, text in fake_discord.channel_lines(channel)].count(True) == 1

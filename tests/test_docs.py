@@ -1,4 +1,4 @@
-"""Every example in the documentation is run, and says what the documentation says that it says."""
+"""Every example in the documentation runs, and prints the output that the documentation shows."""
 
 import asyncio
 import doctest
@@ -124,8 +124,8 @@ async def test_api_examples_return_documented_output(page: str, tmp_path: Path) 
                 script += [f"echo '# {len(wanted)}'", _with_server_url(command, server.url)]
                 wanted.append(expected)
         output = await asyncio.to_thread(run_command, ["bash", "-c", "\n".join(script)], tmp_path)
-    said = re.split(r"^# \d+\n", output, flags=re.MULTILINE)[1:]
-    for expected, got in zip(wanted, said, strict=True):
+    outputs = re.split(r"^# \d+\n", output, flags=re.MULTILINE)[1:]
+    for expected, got in zip(wanted, outputs, strict=True):
         assert re.fullmatch(re.escape(expected).replace("…", ".*"), got), (expected, got)
 
 
@@ -140,7 +140,7 @@ def _with_server_url(text: str, url: str) -> str:
 
 
 def _split_command(example: str) -> tuple[str, str]:
-    """Part a command, which goes on over indented lines, from what it says."""
+    """Split an example into its command, which continues on indented lines, and its output."""
     lines = example.splitlines(keepends=True)
     end = next((at for at, line in enumerate(lines[1:], 1) if not line.startswith("  ")), len(lines))
     return "".join(lines[:end]).rstrip("\n"), "".join(lines[end:])

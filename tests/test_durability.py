@@ -1,4 +1,4 @@
-"""Nothing is lost when a server is killed, told to end, or has no disk: shown with real processes."""
+"""Nothing is lost when a server is killed, terminated, or has no disk space. Tested with real processes."""
 
 import asyncio
 import contextlib
@@ -34,18 +34,18 @@ QUESTION = {"message": "Now?", "participants": ["lab/quick-z"], "language": "en"
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
 async def test_runs_resume_after_kills_at_random_times(kind: DatabaseKind, tmp_path: Path) -> None:
     with seeded_random(25) as chance:
-        async with start_cluster(kind, tmp_path, servers=1 if kind == "sqlite" else 2) as here:
-            first = await here.open_discussion("single", "quick-a", "quick-b")
+        async with start_cluster(kind, tmp_path, servers=1 if kind == "sqlite" else 2) as cluster:
+            first = await cluster.open_discussion("single", "quick-a", "quick-b")
             await first.wait_for_end()
             readers = [
-                await here.continue_discussion(first.discussion, 40),
-                await here.open_discussion("consensus", "quick-c", "quick-d", rounds=10),
-                await here.open_discussion("consensus", "steady-e", "brisk-f", rounds=6),
-                await here.open_discussion("parallel", "steady-g", "brisk-h", "steady-i"),
+                await cluster.continue_discussion(first.discussion, 40),
+                await cluster.open_discussion("consensus", "quick-c", "quick-d", rounds=10),
+                await cluster.open_discussion("consensus", "steady-e", "brisk-f", rounds=6),
+                await cluster.open_discussion("parallel", "steady-g", "brisk-h", "steady-i"),
             ]
             for _ in range(KILLS):
                 await asyncio.sleep(chance.uniform(0.2, 2.0))
-                server = chance.choice(here.running_servers())
+                server = chance.choice(cluster.running_servers())
                 server.kill()
                 await server.start()
             assert [await reader.wait_for_end() for reader in readers] == ["completed"] * 4
@@ -54,9 +54,9 @@ async def test_runs_resume_after_kills_at_random_times(kind: DatabaseKind, tmp_p
 
 @pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
 async def test_discussion_event_stream_resumes_after_kill(kind: DatabaseKind, tmp_path: Path) -> None:
-    async with start_cluster(kind, tmp_path) as here:
-        [server] = here.servers
-        reader = await here.open_discussion("consensus", "steady-a", "steady-b")
+    async with start_cluster(kind, tmp_path) as cluster:
+        [server] = cluster.servers
+        reader = await cluster.open_discussion("consensus", "steady-a", "steady-b")
         seen: list[Any] = []
         killed = False
         while not seen or seen[-1]["type"] != "run_ended":
@@ -77,21 +77,21 @@ async def test_discussion_event_stream_resumes_after_kill(kind: DatabaseKind, tm
 
 async def test_kill_loses_no_accepted_run_no_regeneration_and_no_follow_up(tmp_path: Path) -> None:
     """One kill hits all of them; the server that is started again does not wait for the lease."""
-    async with start_cluster("sqlite", tmp_path, lease_seconds=600.0) as here:
-        [server] = here.servers
-        answered = await here.open_discussion("single", "quick-a")
+    async with start_cluster("sqlite", tmp_path, lease_seconds=600.0) as cluster:
+        [server] = cluster.servers
+        answered = await cluster.open_discussion("single", "quick-a")
         await answered.wait_for_end()
         [first] = await answered.check_stored_answers()
-        interrupted = await here.open_discussion("parallel", "yielding-b", "yielding-c")
+        interrupted = await cluster.open_discussion("parallel", "yielding-b", "yielding-c")
         await interrupted.wait_for_text(2)
         turn = f"/api/discussions/{answered.discussion}/turns/{first['id']}"
-        again = (await here.post_until_accepted(f"{turn}/regenerate", {"model": "lab/yielding-d"})).body["run"]["id"]
-        regenerated = RunReader(here, answered.discussion, again)
+        again = (await cluster.post_until_accepted(f"{turn}/regenerate", {"model": "lab/yielding-d"})).body["run"]["id"]
+        regenerated = RunReader(cluster, answered.discussion, again)
         await regenerated.wait_for_text()
         accepted, follow_up = await asyncio.gather(
-            here.open_discussion("single", "quick-e"), here.send_message(interrupted.discussion)
+            cluster.open_discussion("single", "quick-e"), cluster.send_message(interrupted.discussion)
         )
-        await here.kill_and_restart()
+        await cluster.kill_and_restart()
 
         assert await accepted.wait_for_end() == "completed"
         assert len(await accepted.check_stored_answers()) == 1
@@ -102,10 +102,10 @@ async def test_kill_loses_no_accepted_run_no_regeneration_and_no_follow_up(tmp_p
         assert await follow_up.wait_for_end() == "completed"
         assert len(await follow_up.check_stored_answers()) == 2
         assert await regenerated.wait_for_end() == "completed"
-        cut, whole = here.model_server.calls_to_model("yielding-d")
+        cut, whole = cluster.model_server.calls_to_model("yielding-d")
         assert (cut.finished, whole.finished) == (False, True)
         assert cut.prompt == whole.prompt
-        listed = await here.get_json(f"{turn}/versions")
+        listed = await cluster.get_json(f"{turn}/versions")
         assert [one["run"] for one in listed["versions"]] == [answered.run, again]
         assert listed["versions"][1]["content"].startswith(f"#{whole.number} ")
         assert listed["current"] == listed["versions"][1]["id"]
@@ -115,12 +115,12 @@ async def test_kill_loses_no_accepted_run_no_regeneration_and_no_follow_up(tmp_p
 @pytest.mark.slow  # the test before shows it with one kill
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
 async def test_accepted_run_survives_kill_and_shutdown_before_it_starts(kind: DatabaseKind, tmp_path: Path) -> None:
-    async with start_cluster(kind, tmp_path) as here:
-        [server] = here.servers
-        killed = await here.open_discussion("single", "quick-a", on_server=server)
+    async with start_cluster(kind, tmp_path) as cluster:
+        [server] = cluster.servers
+        killed = await cluster.open_discussion("single", "quick-a", on_server=server)
         server.kill()
         await server.start()
-        ended = await here.open_discussion("single", "quick-b", on_server=server)
+        ended = await cluster.open_discussion("single", "quick-b", on_server=server)
         assert await server.terminate() == 0
         await server.start()
         for reader in (killed, ended):
@@ -131,25 +131,25 @@ async def test_accepted_run_survives_kill_and_shutdown_before_it_starts(kind: Da
 @pytest.mark.slow  # the test with one kill shows it on SQLite
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
 async def test_regeneration_resumes_after_kill_and_is_stored_once(kind: DatabaseKind, tmp_path: Path) -> None:
-    async with start_cluster(kind, tmp_path) as here:
-        [server] = here.servers
-        old = await here.open_discussion("single", "quick-a")
+    async with start_cluster(kind, tmp_path) as cluster:
+        [server] = cluster.servers
+        old = await cluster.open_discussion("single", "quick-a")
         await old.wait_for_end()
         [first] = await old.check_stored_answers()
         turn = f"/api/discussions/{old.discussion}/turns/{first['id']}"
-        run = (await here.post_until_accepted(f"{turn}/regenerate", {"model": "lab/yielding-b"})).body["run"]["id"]
-        new = RunReader(here, old.discussion, run)
+        run = (await cluster.post_until_accepted(f"{turn}/regenerate", {"model": "lab/yielding-b"})).body["run"]["id"]
+        new = RunReader(cluster, old.discussion, run)
         await new.wait_for_text()
         server.kill()
         await server.start()
         assert await new.wait_for_end() == "completed"
         server.kill()
         await server.start()
-        [asked] = here.model_server.calls_to_model("quick-a")
-        cut, whole = here.model_server.calls_to_model("yielding-b")
+        [asked] = cluster.model_server.calls_to_model("quick-a")
+        cut, whole = cluster.model_server.calls_to_model("yielding-b")
         assert (cut.finished, whole.finished) == (False, True)
         assert cut.prompt == whole.prompt == asked.prompt
-        listed = await here.get_json(f"{turn}/versions")
+        listed = await cluster.get_json(f"{turn}/versions")
         assert [one["run"] for one in listed["versions"]] == [old.run, run]
         assert listed["versions"][1]["content"].startswith(f"#{whole.number} ")
         assert listed["current"] == listed["versions"][1]["id"]
@@ -158,12 +158,12 @@ async def test_regeneration_resumes_after_kill_and_is_stored_once(kind: Database
 @pytest.mark.slow  # the test with one kill shows it
 async def test_follow_up_survives_kill_while_it_waits_for_interrupted_run(tmp_path: Path) -> None:
     with seeded_random(26) as chance:
-        async with start_cluster("sqlite", tmp_path) as here:
-            [server] = here.servers
+        async with start_cluster("sqlite", tmp_path) as cluster:
+            [server] = cluster.servers
             for number in range(2):
-                old = await here.open_discussion("parallel", f"yielding-a{number}", f"yielding-b{number}")
+                old = await cluster.open_discussion("parallel", f"yielding-a{number}", f"yielding-b{number}")
                 await old.wait_for_text(2)
-                new = await here.send_message(old.discussion)
+                new = await cluster.send_message(old.discussion)
                 await asyncio.sleep(chance.uniform(0, 0.02))
                 server.kill()
                 await server.start()
@@ -180,27 +180,27 @@ async def test_follow_up_survives_kill_while_it_waits_for_interrupted_run(tmp_pa
 async def test_shutdown_drains_short_runs_and_leaves_long_runs_to_next_server(
     kind: DatabaseKind, tmp_path: Path
 ) -> None:
-    async with start_cluster(kind, tmp_path, lease_seconds=600.0) as here:
-        [server] = here.servers
-        long = await here.open_discussion("consensus", "yielding-a", "quick-b", on_server=server)
-        short = await here.open_discussion("consensus", "steady-c", "steady-d", on_server=server)
+    async with start_cluster(kind, tmp_path, lease_seconds=600.0) as cluster:
+        [server] = cluster.servers
+        long = await cluster.open_discussion("consensus", "yielding-a", "quick-b", on_server=server)
+        short = await cluster.open_discussion("consensus", "steady-c", "steady-d", on_server=server)
         await long.wait_for_text()
         await short.wait_for_text()
-        told = time.monotonic()
+        signalled_at = time.monotonic()
         ending = asyncio.create_task(server.terminate())
-        refused = await server.post("/api/discussions", QUESTION)
-        while refused.status == 201:  # it has not heard yet
-            refused = await server.post("/api/discussions", QUESTION)
-        assert (refused.status, bool(refused.headers["Retry-After"])) == (503, True)
+        rejected = await server.post("/api/discussions", QUESTION)
+        while rejected.status == 201:  # the signal has not arrived yet
+            rejected = await server.post("/api/discussions", QUESTION)
+        assert (rejected.status, bool(rejected.headers["Retry-After"])) == (503, True)
         assert await short.wait_for_end() == "completed"
         assert await ending == 0
-        print_measurement(f"{kind}: ended {time.monotonic() - told:.1f} s after it was told")
-        assert time.monotonic() - told < 60
+        print_measurement(f"{kind}: ended {time.monotonic() - signalled_at:.1f} s after the signal")
+        assert time.monotonic() - signalled_at < 60
         assert not long.is_finished
-        await (server.start() if kind == "sqlite" else here.add_server())
+        await (server.start() if kind == "sqlite" else cluster.add_server())
         ready = time.monotonic()
         await long.wait_until(lambda events: any(event.get("kind") == "resumed" for event in events))
-        print_measurement(f"{kind}: taken up {time.monotonic() - ready:.1f} s after the next one was ready")
+        print_measurement(f"{kind}: resumed {time.monotonic() - ready:.1f} s after the next server was ready")
         assert time.monotonic() - ready < 100, "it waited for the lease"
         assert await long.wait_for_end() == "completed"
         assert len(await long.check_stored_answers()) == 4
@@ -210,11 +210,11 @@ async def test_shutdown_drains_short_runs_and_leaves_long_runs_to_next_server(
 async def test_writes_are_rejected_and_reads_work_while_sqlite_file_is_locked(
     tmp_path: Path,
 ) -> None:
-    async with start_cluster("sqlite", tmp_path) as here:
-        [server] = here.servers
-        reader = await here.open_discussion("consensus", "steady-a", "steady-b", rounds=2)
+    async with start_cluster("sqlite", tmp_path) as cluster:
+        [server] = cluster.servers
+        reader = await cluster.open_discussion("consensus", "steady-a", "steady-b", rounds=2)
         await reader.wait_for_text()
-        with hold_write_lock(here.database_file):
+        with hold_write_lock(cluster.database_file):
             asking = [asyncio.create_task(server.post("/api/discussions", QUESTION)) for _ in range(4)]
             asked = time.monotonic()
             assert (await server.get("/api/discussions")).status == 200
@@ -223,7 +223,7 @@ async def test_writes_are_rejected_and_reads_work_while_sqlite_file_is_locked(
                 assert reply.status == 503
                 assert "busy" in reply.body["detail"]
                 assert reply.headers["Retry-After"]
-            print_measurement(f"refused after {time.monotonic() - asked:.1f} s")
+            print_measurement(f"rejected after {time.monotonic() - asked:.1f} s")
             assert time.monotonic() - asked < 60
             assert not reader.is_finished
         assert await reader.wait_for_end() == "completed"
@@ -244,21 +244,21 @@ def hold_write_lock(path: Path) -> Iterator[None]:
 async def test_full_disk_is_reported_and_run_continues_when_space_is_free(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     with mount_small_disk(disk):
-        async with start_cluster("sqlite", disk) as here:
-            [server] = here.servers
-            reader = await here.open_discussion("consensus", "steady-a", "steady-b", rounds=2)
+        async with start_cluster("sqlite", disk) as cluster:
+            [server] = cluster.servers
+            reader = await cluster.open_discussion("consensus", "steady-a", "steady-b", rounds=2)
             await reader.wait_for_text()
             fill_disk(disk / "ballast")
             await wait_until(lambda: "disk that holds the database is full" in server.read_log())
-            refused = await server.post("/api/discussions", QUESTION)
-            assert refused.status == 503
-            assert "free some space" in refused.body["detail"]
+            rejected = await server.post("/api/discussions", QUESTION)
+            assert rejected.status == 503
+            assert "free some space" in rejected.body["detail"]
             assert (await server.get(f"/api/discussions/{reader.discussion}")).status == 200
             (disk / "ballast").unlink()
             assert await reader.wait_for_end() == "completed"
             assert len(await reader.check_stored_answers()) == 4
             assert await server.terminate() == 0
-            for file in (here.database_file, here.database_file.with_name("moot.runs.db")):
+            for file in (cluster.database_file, cluster.database_file.with_name("moot.runs.db")):
                 with closing(sqlite3.connect(file)) as connection:
                     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
@@ -283,22 +283,22 @@ def fill_disk(file_path: Path) -> None:
 @pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
 async def test_next_start_completes_migration_after_kill_during_first_start(kind: DatabaseKind, tmp_path: Path) -> None:
     with seeded_random(31) as chance:
-        moments = [(books, chance.uniform(0, 0.03)) for books in (False, True)]
+        moments = [(dbos, chance.uniform(0, 0.03)) for dbos in (False, True)]
         await asyncio.gather(*(_kill_during_first_start(kind, tmp_path, *moment) for moment in moments))
 
 
 async def _kill_during_first_start(kind: DatabaseKind, folder: Path, dbos: bool, delay: float) -> None:
-    """Kill a server a little after it began to make our tables, or those of the books; then start it again."""
-    async with start_cluster(kind, folder / f"books-{dbos}", servers=0, empty=True) as here:
-        server = await here.add_server(start=False)
+    """Kill a server shortly after it started to create our tables, or those of DBOS; then start it again."""
+    async with start_cluster(kind, folder / f"dbos-{dbos}", servers=0, empty=True) as cluster:
+        server = await cluster.add_server(start=False)
         starting = asyncio.create_task(server.start())
-        await _wait_for_table_creation(kind, here, dbos=dbos)
+        await _wait_for_table_creation(kind, cluster, dbos=dbos)
         await asyncio.sleep(delay)
         server.kill()
         starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
         await server.start()
-        reader = await here.open_discussion("single", "quick-a")
+        reader = await cluster.open_discussion("single", "quick-a")
         assert await reader.wait_for_end() == "completed", (kind, dbos, delay)
         await reader.check_stored_answers()
 
@@ -315,16 +315,16 @@ async def _wait_for_table_creation(kind: DatabaseKind, cluster: ServerCluster, *
         log = cluster.database_file.with_name("moot.runs.db-wal" if dbos else "moot.db-wal")
         await wait_until(lambda: _size(log) > 0)
         return
-    begun = (
+    started = (
         "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
         " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
     )
-    done = "SELECT count(*) FROM pg_class WHERE relname = 'tenant'"  # whoever looked too seldom sees this
+    done = "SELECT count(*) FROM pg_class WHERE relname = 'tenant'"  # the lock may be gone before the first query
     schema = "SELECT count(*) FROM pg_namespace WHERE nspname = 'dbos'"
     connection: Any = await asyncpg.connect(cluster.url)
     try:
         async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
-            while not await connection.fetchval(schema if dbos else f"SELECT ({begun}) + ({done})"):
+            while not await connection.fetchval(schema if dbos else f"SELECT ({started}) + ({done})"):
                 await asyncio.sleep(0.002)
     finally:
         await connection.close()

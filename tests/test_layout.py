@@ -24,7 +24,7 @@ LOCK_FILES = ("uv.lock", "package-lock.json")
 
 
 def tracked_files(*names: str) -> list[Path]:
-    """Return the files of these names that belong to the repository, wherever they lie."""
+    """Return the files of these names that belong to the repository, in all folders."""
     git = shutil.which("git")
     if git is None or not (ROOT / ".git").exists():
         pytest.skip("this is no checkout")

@@ -1,4 +1,4 @@
-"""A lesson goes on wherever its server was killed: finished turns stay, and so do decisions and what was drawn."""
+"""A lesson resumes after a kill at any point: finished turns, decisions and drawings stay."""
 
 import asyncio
 from collections import Counter
@@ -74,7 +74,7 @@ class LessonModels(FakeModelServer):
 
 
 class LessonCluster(ServerCluster):
-    """A server, and agents of lessons behind it."""
+    """A server whose models take part in lessons."""
 
     @property
     def models(self) -> LessonModels:
@@ -82,7 +82,7 @@ class LessonCluster(ServerCluster):
         return self.model_server
 
     async def open_lesson(self) -> tuple[RunReader, list[str]]:
-        """Open a lesson of three that nobody else has."""
+        """Start a lesson of three models that no other lesson uses."""
         names = [f"{name}-{next(model_numbers)}" for name in ("alpha", "beta", "gamma")]
         self.models.held_calls.clear()
         return await self.open_discussion("directed", *names, directed={"turns": len(SPEAKER_ORDER)}), names
@@ -100,9 +100,9 @@ async def cluster(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[LessonCluster]:
     async with start_cluster_with_models(
-        LessonCluster, LessonModels(), request.param, tmp_path_factory.mktemp("school")
-    ) as school:
-        yield school
+        LessonCluster, LessonModels(), request.param, tmp_path_factory.mktemp("lessons")
+    ) as lesson_cluster:
+        yield lesson_cluster
 
 
 def call_matcher(name: str, *, decision: bool) -> Callable[[ModelCall], bool]:
@@ -140,11 +140,11 @@ async def test_lesson_resumes_after_kill_in_turn_or_decision(cluster: LessonClus
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
     assert [e["kind"] for e in events if e["type"] == "notice"] == ["resumed"]
     assert [e["next"] for e in events if e["type"] == "speaker_selected"] == [*SPEAKER_ORDER, "END"], (
-        "each is told once"
+        "each selection has one event"
     )
     assert [e["participant"] for e in events if e["type"] == "turn_ended"] == SPEAKER_ORDER
     cut = (who, "decision" if decision else "turn")
-    assert cluster.call_counts(names) == CALLS_WITHOUT_KILL + Counter({cut: 1}), "only what was cut off is asked again"
+    assert cluster.call_counts(names) == CALLS_WITHOUT_KILL + Counter({cut: 1}), "only the interrupted call is repeated"
     await assert_lesson_complete(cluster, reader)
 
 

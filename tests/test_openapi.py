@@ -1,4 +1,4 @@
-"""The description of the API, held against the API: what schemathesis makes of it is answered as it says."""
+"""The OpenAPI description matches the API: schemathesis generates requests and checks the responses."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -186,8 +186,8 @@ def use_existing_resources(case: Case[Any], ids: Ids) -> None:
         case.body |= {"model": "scripted/echo", "apiKey": "", "config": {**config, **present}}
     if isinstance(case.body, dict) and "participants" in case.body:
         made_up = dict.fromkeys(("persona", "project", "model", "language", "task_model", "files"))
-        kept = {name: value for name, value in case.body.items() if name not in made_up}
-        case.body = kept | {"participants": ["scripted/echo"]}
+        known = {name: value for name, value in case.body.items() if name not in made_up}
+        case.body = known | {"participants": ["scripted/echo"]}
 
 
 def operations(description: Any) -> Iterator[tuple[str, str, Any]]:
@@ -206,12 +206,12 @@ def test_every_operation_has_unique_id_tag_and_summary(description: Any) -> None
 
 def test_every_error_response_is_problem_json(description: Any) -> None:
     for path, method, operation in operations(description):
-        refusals = {status: answer for status, answer in operation["responses"].items() if status >= "400"}
-        assert {"400", "401", "429", "503"} <= refusals.keys(), path
-        assert ("404" in refusals) >= ("{" in path), path
-        assert {"408", "413", "415"} <= refusals.keys() or "requestBody" not in operation, path
-        assert "409" in refusals or method == "get", path
-        for answer in refusals.values():
+        error_responses = {status: answer for status, answer in operation["responses"].items() if status >= "400"}
+        assert {"400", "401", "429", "503"} <= error_responses.keys(), path
+        assert ("404" in error_responses) >= ("{" in path), path
+        assert {"408", "413", "415"} <= error_responses.keys() or "requestBody" not in operation, path
+        assert "409" in error_responses or method == "get", path
+        for answer in error_responses.values():
             assert list(answer["content"]) == ["application/problem+json"]
 
 
@@ -232,8 +232,8 @@ def test_streaming_operations_declare_event_stream(description: Any) -> None:
 def test_event_stream_schema_lists_all_event_types(description: Any) -> None:
     operation = description["paths"][EVENTS_PATH]["get"]
     answer = operation["responses"]["200"]["content"]["text/event-stream"]
-    told = answer["schema"]["properties"]["data"]["contentSchema"]["discriminator"]["mapping"]
-    assert {"activity", "discussion_changed", "resync", "text_delta", "run_ended"} < told.keys()
+    event_types = answer["schema"]["properties"]["data"]["contentSchema"]["discriminator"]["mapping"]
+    assert {"activity", "discussion_changed", "resync", "text_delta", "run_ended"} < event_types.keys()
     assert "404" in operation["responses"]
     assert [one["name"] for one in operation["parameters"]] == ["discussion", "after"]
 

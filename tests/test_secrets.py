@@ -14,8 +14,7 @@ import pytest
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Scripts
 from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
-from moot.testing.provider_server import FakeProviderServer
-from moot.testing.provider_server import serve_provider as lab_serving
+from moot.testing.provider_server import FakeProviderServer, serve_provider
 from tests.support import stateless_requests
 from tests.support.databases import SLOW_ON_POSTGRES, DatabaseKind, migrated_database_url
 from tests.support.moot_server import MootServer, Reply
@@ -46,7 +45,7 @@ SCRIPTS = [
 
 
 class RecordingServer(MootServer):
-    """A server whose every answer is kept."""
+    """A server that records every reply."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -102,13 +101,13 @@ async def exercise_provider(server: MootServer, provider: str, credentials: dict
 
 
 async def send_request_keys(server: MootServer, credentials: dict[str, str]) -> None:
-    """Let agents speak with a key of the request, whatever comes of it, and ask what makes no sense."""
+    """Send chat requests with their own key to every script, and invalid requests."""
 
     async def send_chat(model: str, status: int = 200, **more: Any) -> None:
-        asked = stateless_requests.chat_request(
+        request = stateless_requests.chat_request(
             MIRA, text="What is a lesson?", model=model, **{"apiKey": REQUEST_KEY, **more}
         )
-        assert (await server.post("/api/stateless/chat", asked, credentials)).status == status
+        assert (await server.post("/api/stateless/chat", request, credentials)).status == status
 
     await asyncio.gather(*(send_chat(f"{provider}/{script}") for provider in APIS for script in SCRIPTS))
     director = {"turnCount": 1, "agentResponses": [{"agentId": "tom", "agentName": "Tom"}]}
@@ -139,7 +138,7 @@ async def submit_invalid_keys(server: MootServer, credentials: dict[str, str]) -
 
 
 async def stored_bytes(kind: DatabaseKind, url: str) -> list[bytes]:
-    """All bytes that are kept: the files of SQLite, or every row of every table in Postgres."""
+    """All bytes that are stored: the files of SQLite, or every row of every table in Postgres."""
     if kind == "sqlite":
         folder = Path(url.removeprefix("sqlite:///")).parent
         return [file.read_bytes() for file in folder.glob("*.db*")]
@@ -159,7 +158,7 @@ async def stored_bytes(kind: DatabaseKind, url: str) -> list[bytes]:
 
 
 def secret_encodings(secret: str) -> Iterable[bytes]:
-    """The forms in which a secret may have slipped out."""
+    """The encodings in which a secret may appear."""
     plain = secret.encode()
     yield from (plain, quote(secret).encode(), plain.hex().encode(), base64.b64encode(plain).rstrip(b"="))
     yield plain[-10:]
@@ -167,19 +166,19 @@ def secret_encodings(secret: str) -> Iterable[bytes]:
 
 @pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
 async def test_secrets_do_not_appear_in_responses_database_or_logs(kind: DatabaseKind, tmp_path: Path) -> None:
-    lab = FakeProviderServer(Scripts(BUILT_IN_SCRIPTS))
+    provider_server = FakeProviderServer(Scripts(BUILT_IN_SCRIPTS))
     async with (
-        lab_serving(lab) as lab_url,
+        serve_provider(provider_server) as provider_url,
         migrated_database_url(kind, tmp_path) as url,
         Database(url) as database,
     ):
         for name in ("ada", "bob"):
             await Accounts(database).create_account(name, PASSWORD)
-        async with run_recording_server(tmp_path, url, lab_url) as server:
+        async with run_recording_server(tmp_path, url, provider_url) as server:
             ada, bob = await log_in(server, "ada"), await log_in(server, "bob")
             for provider in APIS:
-                kept = await server.call("PUT", f"/api/keys/{provider}", {"key": STORED_KEY}, ada)
-                assert kept.status == 204
+                reply = await server.call("PUT", f"/api/keys/{provider}", {"key": STORED_KEY}, ada)
+                assert reply.status == 204
             token = (await server.post("/api/tokens", {"name": "A token"}, ada)).body["secret"]
             server.replies.clear()  # a session and a token are shown once
             await asyncio.gather(
@@ -188,14 +187,14 @@ async def test_secrets_do_not_appear_in_responses_database_or_logs(kind: Databas
             )
             await send_request_keys(server, bob)
             await submit_invalid_keys(server, ada)
-            used = {call.key for call in lab.received_requests}
-            assert used == {SERVER_KEY, STORED_KEY, REQUEST_KEY}, "they were really used"
-            kept_bytes = await stored_bytes(kind, url)
+            used = {call.key for call in provider_server.received_requests}
+            assert used == {SERVER_KEY, STORED_KEY, REQUEST_KEY}, "all keys were used"
+            database_bytes = await stored_bytes(kind, url)
             assert await server.terminate() == 0
-            places = [*server.replies, *kept_bytes, server.read_log().encode()]
+            places = [*server.replies, *database_bytes, server.read_log().encode()]
         sessions = [who["Cookie"].partition("=")[2] for who in (ada, bob)]
-        assert b"What is a moot?" in b"".join(kept_bytes)
-        assert b"What is a lesson?" not in b"".join(kept_bytes)
+        assert b"What is a moot?" in b"".join(database_bytes)
+        assert b"What is a lesson?" not in b"".join(database_bytes)
         for canary in (SERVER_KEY, STORED_KEY, REQUEST_KEY, PASSWORD, token, *sessions):
-            for face in secret_encodings(canary):
-                assert [place[max(0, place.find(face) - 80) :] for place in places if face in place] == []
+            for encoded in secret_encodings(canary):
+                assert [place[max(0, place.find(encoded) - 80) :] for place in places if encoded in place] == []

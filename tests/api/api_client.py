@@ -1,4 +1,4 @@
-"""A server with a lab behind it, and the steps that journeys over HTTP share."""
+"""A client for tests of the API, and a fake provider that records its requests."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -51,7 +51,7 @@ SCRIPTS = {
 
 
 class RecordingProviderServer(FakeProviderServer):
-    """A lab that remembers what it was sent. A model in `held` answers once its event is set."""
+    """A fake provider that records request bodies. A model in `held_models` answers once its event is set."""
 
     def __init__(self) -> None:
         super().__init__(Scripts(SCRIPTS))
@@ -76,7 +76,7 @@ class RecordingProviderServer(FakeProviderServer):
 
 
 class ApiClient:
-    """A server with a lab behind it, and the steps that the journeys share."""
+    """Calls of a Moot server, with access to the fake provider behind it."""
 
     def __init__(self, server: MootServer, provider_server: RecordingProviderServer) -> None:
         self.server = server
@@ -89,7 +89,7 @@ class ApiClient:
         return reply.body
 
     async def create_finished_discussion(self, *models: str, **more: Any) -> Any:
-        """Open a discussion and wait until it was answered."""
+        """Create a discussion and wait until its run has ended."""
         opened = await self.create_discussion(*models, **more)
         await self.server.run_events(opened["run"]["id"])
         return opened
@@ -123,23 +123,23 @@ class ApiClient:
         return (await self.server.get(f"/api/runs/{id}")).body
 
     async def wait_for_run_end(self, run: str) -> list[Any]:
-        """Wait until a run is over, and nothing of it is to be tried again; return all its events."""
+        """Wait until a run has ended, with all its retries, and return all its events."""
         async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):
             while (await self.get_run(run))["status"] in {"waiting", "running"}:
                 await asyncio.sleep(0.02)
         return await self.server.run_events(run)
 
     async def wait_for_text(self, run: str, participant: str = "alpha") -> None:
-        """Wait for the first words of somebody."""
+        """Wait for the first text of a participant."""
         async with aclosing(self.server.events(f"/api/runs/{run}/events")) as frames:
             async for frame in frames:
                 if frame.data["type"] == "text_delta" and frame.data["participant"] == participant:
                     return
-        raise AssertionError(f"{participant} said nothing")
+        raise AssertionError(f"there was no text of {participant}")
 
 
 def participant_text(events: list[Any], participant: str) -> str:
-    """Put together what a reader saw of one participant, starting anew where it is told to."""
+    """Join the text of one participant; `turn_started` starts it again."""
     text = ""
     for event in events:
         if event.get("participant") == participant:

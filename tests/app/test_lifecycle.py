@@ -31,7 +31,7 @@ async def make_worker(database: Database, settings: Settings) -> AsyncIterator[W
 
 
 async def anonymous_status(worker: Worker, *, loopback: bool) -> int:
-    """Say how somebody is answered who does not say who they are."""
+    """Return the status of a request without credentials."""
     app = await worker.build_asgi_app(loopback=loopback)
     async with AsyncClient(transport=ASGITransport(app=app), base_url="http://localhost") as client:
         return (await client.get("/api/me")).status_code
@@ -76,7 +76,7 @@ async def test_build_asgi_app_warns_when_accounts_are_required_but_none_exist(
         open_migrated_database("sqlite", tmp_path) as database,
         make_worker(database, settings) as worker,
     ):
-        await worker.stores.accounts.ensure_local_account()  # as it was served on this machine before
+        await worker.stores.accounts.ensure_local_account()  # it exists if Moot ran without accounts before
         await worker.build_asgi_app(loopback=True)
         assert "moot user add" in caplog.text
         caplog.clear()
@@ -92,7 +92,7 @@ def data_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def run_discussion(worker: Worker, persona: str | None, *, default_persona: str | None = None) -> StartedRun:
-    """Let one participant answer in a house that is alive."""
+    """Start a discussion with one participant, and wait for the end of its run."""
     services = worker.services
     caller = await services.accounts.ensure_local_account()
     (who,) = await services.participant_resolver.resolve_participants(
@@ -102,13 +102,13 @@ async def run_discussion(worker: Worker, persona: str | None, *, default_persona
         message="What is a moot?", participants=(who,), mode="single", rounds=1, persona=default_persona
     )
     started = await services.discussion_service.create(caller, opening)
-    told = [frame async for frames in services.event_hub.subscribe(started.run.id, 0) for frame in frames]
-    assert b'"run_ended"' in told[-1]
+    received = [frame async for frames in services.event_hub.subscribe(started.run.id, 0) for frame in frames]
+    assert b'"run_ended"' in received[-1]
     return started
 
 
 async def wait_for_persona_uses(worker: Worker, persona: str, uses: int) -> None:
-    """Wait until it was counted, which is after the answer."""
+    """Wait for the count, which is stored after the answer."""
     async with asyncio.timeout(60):
         while (await worker.stores.personas.get_persona("local", persona)).uses < uses:
             await asyncio.sleep(0.01)

@@ -10,7 +10,7 @@ from moot.app.logging import JsonFormatter, TerminalFormatter
 
 
 def make_record(message: str, *arguments: object, error: Exception | None = None, **extra: object) -> logging.LogRecord:
-    made = logging.makeLogRecord(
+    record = logging.makeLogRecord(
         {
             "name": "moot.services.discussions",
             "levelno": logging.WARNING,
@@ -18,10 +18,10 @@ def make_record(message: str, *arguments: object, error: Exception | None = None
             "msg": message,
         }
     )
-    made.args, made.created, made.msecs = arguments, 1_700_000_000.25, 250.0
-    made.exc_info = (type(error), error, None) if error else None
-    made.__dict__.update(extra)
-    return made
+    record.args, record.created, record.msecs = arguments, 1_700_000_000.25, 250.0
+    record.exc_info = (type(error), error, None) if error else None
+    record.__dict__.update(extra)
+    return record
 
 
 def test_json_formatter_writes_one_object_per_line() -> None:
@@ -38,8 +38,8 @@ def test_json_formatter_writes_one_object_per_line() -> None:
 
 
 def test_formatters_include_traceback() -> None:
-    told = json.loads(JsonFormatter().format(make_record("it failed", error=ValueError("why"))))
-    assert told["trace"] == "ValueError: why"
+    entry = json.loads(JsonFormatter().format(make_record("it failed", error=ValueError("why"))))
+    assert entry["trace"] == "ValueError: why"
     assert TerminalFormatter().format(make_record("it failed", error=ValueError("why"))) == (
         "moot: warning: it failed\nValueError: why"
     )
@@ -61,7 +61,7 @@ def test_terminal_formatter_escapes_control_characters() -> None:
 
 @pytest.fixture
 def root_logger() -> Iterator[logging.Logger]:
-    """Leave logging as it was found."""
+    """Restore the root logger after the test."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     others = {name: logging.getLogger(name).level for name in logs.WARNING_ONLY_LOGGERS}

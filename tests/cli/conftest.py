@@ -30,7 +30,7 @@ def moot(tmp_path: Path) -> MootCli:
 
 @pytest.fixture
 def scripted_moot(moot: MootCli) -> MootCli:
-    """Let the scripted models be those of the script above."""
+    """Replace the scripted models with the script above."""
     moot.write_file("talk.toml", SCRIPTS)
     moot.write_file("moot.toml", '[providers.scripted]\nscript = "talk.toml"\n')
     return moot
@@ -38,7 +38,7 @@ def scripted_moot(moot: MootCli) -> MootCli:
 
 @pytest.fixture
 def debate_moot(moot: MootCli) -> MootCli:
-    """Let the scripted models be those who differ, and one of them is convinced."""
+    """Replace the scripted models with debaters who disagree, until one is convinced."""
     moot.write_file("table.yaml", msgspec.yaml.encode(DEBATER_SCRIPTS).decode())
     moot.write_file("moot.toml", '[providers.scripted]\nscript = "table.yaml"\n')
     return moot

@@ -20,7 +20,7 @@ APPROVAL_RESOLVED = ApprovalResolved(outcome="allow", **CALL_FIELDS)
 
 
 class TerminalUser:
-    """Somebody at a terminal: what they type, and what they see."""
+    """A user at a terminal: types text, and reads the output."""
 
     def __init__(self, descriptor: int, terminal: Terminal) -> None:
         self._descriptor = descriptor
@@ -41,14 +41,14 @@ class TerminalUser:
 def terminal_user() -> Iterator[TerminalUser]:
     theirs, ours = os.openpty()
     with os.fdopen(ours, "r") as typed, os.fdopen(os.dup(ours), "w") as shown:
-        at = interactive_terminal(typed, shown)
-        assert at is not None
-        yield TerminalUser(theirs, at)
+        terminal = interactive_terminal(typed, shown)
+        assert terminal is not None
+        yield TerminalUser(theirs, terminal)
     os.close(theirs)
 
 
 class DecisionRecorder:
-    """Whoever is answered: what was answered, and what was said meanwhile."""
+    """Records decisions and notices."""
 
     def __init__(self) -> None:
         self.decisions: asyncio.Queue[tuple[str, ApprovalDecision]] = asyncio.Queue()
@@ -62,12 +62,12 @@ class DecisionRecorder:
 
 
 async def test_approval_prompts_ask_on_terminal_and_submit_decision(terminal_user: TerminalUser) -> None:
-    house = DecisionRecorder()
-    async with asyncio.timeout(60), house.make_prompts(terminal_user.terminal) as questions:
+    recorder = DecisionRecorder()
+    async with asyncio.timeout(60), recorder.make_prompts(terminal_user.terminal) as questions:
         questions.process_events([RUN_STARTED, TOOL_CALLED, APPROVAL_REQUESTED])
         assert "Alpha wants to call notes/write with {}" in await terminal_user.wait_for_output("or always: ")
         terminal_user.type_text("always\n")
-        assert await house.decisions.get() == ("call_1", "always")
+        assert await recorder.decisions.get() == ("call_1", "always")
 
 
 async def test_request_decision_repeats_prompt_after_invalid_answer(terminal_user: TerminalUser) -> None:
@@ -81,45 +81,45 @@ async def test_request_decision_repeats_prompt_after_invalid_answer(terminal_use
 
 
 async def test_approval_prompts_print_page_url_without_terminal() -> None:
-    house = DecisionRecorder()
-    async with asyncio.timeout(60), house.make_prompts(None) as questions:
+    recorder = DecisionRecorder()
+    async with asyncio.timeout(60), recorder.make_prompts(None) as questions:
         questions.process_events([RUN_STARTED, TOOL_CALLED, APPROVAL_REQUESTED])
-        said = await house.notices.get()
-    assert said == "Alpha wants to call notes/write and waits for approval. Answer at http://here/d/dis_1."
+        notice = await recorder.notices.get()
+    assert notice == "Alpha wants to call notes/write and waits for approval. Answer at http://here/d/dis_1."
 
 
 async def test_approval_prompts_skip_resolved_calls() -> None:
-    house = DecisionRecorder()
-    async with house.make_prompts(None) as questions:
+    recorder = DecisionRecorder()
+    async with recorder.make_prompts(None) as questions:
         questions.process_events([RUN_STARTED, TOOL_CALLED, APPROVAL_REQUESTED, APPROVAL_RESOLVED])
         await asyncio.sleep(0)
-    assert house.notices.empty()
+    assert recorder.notices.empty()
 
 
 @pytest.mark.parametrize("over", [APPROVAL_RESOLVED, turn_ended("alpha")])
 async def test_approval_prompt_is_cancelled_when_call_is_resolved_or_turn_ends(
     terminal_user: TerminalUser, over: Event
 ) -> None:
-    house = DecisionRecorder()
-    async with asyncio.timeout(60), house.make_prompts(terminal_user.terminal) as questions:
+    recorder = DecisionRecorder()
+    async with asyncio.timeout(60), recorder.make_prompts(terminal_user.terminal) as questions:
         questions.process_events([RUN_STARTED, TOOL_CALLED, APPROVAL_REQUESTED])
         await terminal_user.wait_for_output("or always: ")
         questions.process_events([over])
         await terminal_user.wait_for_output("\n")
-    assert house.decisions.empty()
+    assert recorder.decisions.empty()
 
 
 async def test_approval_prompts_report_rejected_late_decision(terminal_user: TerminalUser) -> None:
-    said: asyncio.Queue[str] = asyncio.Queue()
+    notices: asyncio.Queue[str] = asyncio.Queue()
 
     async def reject_decision(call_id: str, decision: ApprovalDecision) -> None:
         raise UsageError(f"{call_id} was answered: {decision}.")
 
     async with (
         asyncio.timeout(60),
-        ApprovalPrompts(terminal_user.terminal, reject_decision, said.put_nowait, "") as questions,
+        ApprovalPrompts(terminal_user.terminal, reject_decision, notices.put_nowait, "") as questions,
     ):
         questions.process_events([RUN_STARTED, TOOL_CALLED, APPROVAL_REQUESTED])
         await terminal_user.wait_for_output("or always: ")
         terminal_user.type_text("no\n")
-        assert await said.get() == "call_1 was answered: refuse."
+        assert await notices.get() == "call_1 was answered: refuse."

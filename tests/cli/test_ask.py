@@ -224,7 +224,7 @@ class TestDebate:
     def test_stages_and_report_are_printed_in_order(self, debate_moot: MootCli) -> None:
         done = debate_moot("ask", "Shall we split it?", *self.MODELS, "--lead", "Beta")
         assert (done.returncode, done.stderr) == (0, "")
-        said, _, report = done.stdout.partition("--- Report ---\n")
+        answers, _, report = done.stdout.partition("--- Report ---\n")
         parts = (
             "--- First answers ---",
             YES,
@@ -235,9 +235,9 @@ class TestDebate:
             STILL_NO,
             CHANGED_TO_YES,
         )
-        places = [said.index(part) for part in (*parts, "--- Synthesis ---", SYNTHESIS_ANSWER)]
+        places = [answers.index(part) for part in (*parts, "--- Synthesis ---", SYNTHESIS_ANSWER)]
         assert places == sorted(places)
-        assert said.endswith(f"=== Beta · scripted/no ===\n{SYNTHESIS_ANSWER}\n\n")
+        assert answers.endswith(f"=== Beta · scripted/no ===\n{SYNTHESIS_ANSWER}\n\n")
         for line in (
             "Overview: Two want to split, one does not.",
             "Agreed: The cost has to be measured.",
@@ -409,12 +409,12 @@ Rest, then go on.
 
 
 class TestSystemPrompt:
-    """What a plain question comes with is what was asked for, and nothing else."""
+    """A plain question gets the requested system prompt, and nothing else."""
 
     @pytest.fixture
     def system_prompt_moot(self, moot: MootCli) -> MootCli:
-        moot.write_file("told.toml", '[one]\nanswer = "[{system}]"\n[two]\nanswer = "[{system}]"')
-        moot.write_file("moot.toml", '[providers.scripted]\nscript = "told.toml"\n')
+        moot.write_file("system.toml", '[one]\nanswer = "[{system}]"\n[two]\nanswer = "[{system}]"')
+        moot.write_file("moot.toml", '[providers.scripted]\nscript = "system.toml"\n')
         return moot
 
     @pytest.mark.parametrize("mode", [(), ("--mode", "parallel")])
@@ -519,7 +519,7 @@ class TestInvalidInput:
     ids=["one", "several", "json"],
 )
 def test_ask_ends_quietly_when_reader_closes_pipe(moot: MootCli, options: tuple[str, ...]) -> None:
-    """There is far more to write than a pipe holds, so the writer is still at it when the reader has gone."""
+    """The output is larger than a pipe holds, so `moot` still writes when the reader closes the pipe."""
     with moot.start_process("ask", "hi", *options) as process:
         assert process.stdout
         assert process.stderr
@@ -530,7 +530,7 @@ def test_ask_ends_quietly_when_reader_closes_pipe(moot: MootCli, options: tuple[
 
 
 def run_on_terminal(moot: MootCli, *arguments: str) -> tuple[str, int]:
-    """Run on a terminal of 100 by 24, and return all that was drawn there, and the exit code."""
+    """Run on a terminal of 100 by 24, and return the output and the exit code."""
     screen, end = pty.openpty()
     fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
     with moot.start_process(*arguments, stdin=end, stdout=end, TERM="xterm-256color") as process:
@@ -551,7 +551,7 @@ def test_two_models_on_terminal_are_shown_in_columns_then_in_full(scripted_moot:
 
 
 class TestKeys:
-    """A settings file may have come with a folder that somebody else made."""
+    """A settings file may belong to a folder from another author."""
 
     async def test_well_known_key_is_not_sent_to_changed_base_url(
         self, moot: MootCli, provider_server: ProviderServerSetup
@@ -712,26 +712,26 @@ def test_key_in_settings_file_is_rejected_without_printing_it(moot: MootCli) -> 
     )
     assert "NAME of an environment variable" in usage_error_text(moot("ask", "hi", "-m", "lab/echo"))
     moot.write_file("moot.toml", f'[providers.lab]\napi = "openai"\nkey = "{API_KEY}"')
-    said = usage_error_text(moot("ask", "hi", "-m", "lab/echo"))
-    assert "[providers.lab]: keys are not written here" in said
-    assert API_KEY not in said
+    error = usage_error_text(moot("ask", "hi", "-m", "lab/echo"))
+    assert "[providers.lab]: keys are not written here" in error
+    assert API_KEY not in error
 
 
 def test_key_with_line_break_is_rejected(moot: MootCli) -> None:
-    said = usage_error_text(moot("ask", "hi", "-m", "openai/gpt-5", OPENAI_API_KEY="sk-one\ntwo"))
-    assert said == "The key in OPENAI_API_KEY has a line break or control character in it. Set it again."
+    error = usage_error_text(moot("ask", "hi", "-m", "openai/gpt-5", OPENAI_API_KEY="sk-one\ntwo"))
+    assert error == "The key in OPENAI_API_KEY has a line break or control character in it. Set it again."
 
 
 def test_silence_notice_is_printed_while_waiting_for_answer(moot: MootCli) -> None:
     with moot.start_process("ask", "hi", "-m", "scripted/silence", prepare=shorten_silence_notice) as process:
         assert process.stderr is not None
-        told = read_until(process.stderr.fileno(), "Ctrl-C stops.\n")
+        notice = read_until(process.stderr.fileno(), "Ctrl-C stops.\n")
         process.send_signal(signal.SIGINT)
         assert process.wait(TIMEOUT_SECONDS) == 130
-    assert re.match(r"moot: no output for \d+ s\. Ctrl-C stops\.\n", told)
+    assert re.match(r"moot: no output for \d+ s\. Ctrl-C stops\.\n", notice)
 
 
 def shorten_silence_notice() -> None:
-    """Let it count as silence, in the process of `moot`, that nothing came for a short time."""
+    """Shorten the time without output after which `moot` prints a notice."""
     assert ask.SILENCE_NOTICE_SECONDS > 1.0
     ask.SILENCE_NOTICE_SECONDS = 0.1

@@ -9,14 +9,14 @@ from moot.types.errors import UsageError
 
 
 async def test_connect_to_server_uses_given_url_and_token() -> None:
-    async with connect_to_server("https://moot.example/", Settings(), {"MOOT_TOKEN": "moot_x"}) as door:
-        assert door == ServerAddress("https://moot.example", "moot_x", is_remote=True)
-        assert door.headers == {"Authorization": "Bearer moot_x"}
+    async with connect_to_server("https://moot.example/", Settings(), {"MOOT_TOKEN": "moot_x"}) as connection:
+        assert connection == ServerAddress("https://moot.example", "moot_x", is_remote=True)
+        assert connection.headers == {"Authorization": "Bearer moot_x"}
 
 
 async def test_connect_to_server_sends_no_header_without_token() -> None:
-    async with connect_to_server("https://moot.example", Settings(), {}) as door:
-        assert door.headers == {}
+    async with connect_to_server("https://moot.example", Settings(), {}) as connection:
+        assert connection.headers == {}
 
 
 @pytest.mark.parametrize("server", ["moot.example", "ftp://moot.example", "http://", ""])
@@ -29,8 +29,8 @@ async def test_connect_to_server_rejects_invalid_url(server: str) -> None:
 async def test_connect_to_server_uses_server_that_locks_database(tmp_path: Path) -> None:
     settings = Settings(database_url=f"sqlite:///{tmp_path / 'moot.db'}")
     with lock_database(tmp_path / "moot.db", "http://127.0.0.1:4711/"):
-        async with connect_to_server(None, settings, {}) as door:
-            assert door == ServerAddress("http://127.0.0.1:4711", None)
+        async with connect_to_server(None, settings, {}) as connection:
+            assert connection == ServerAddress("http://127.0.0.1:4711", None)
 
 
 async def test_connect_to_server_rejects_server_that_is_starting(tmp_path: Path) -> None:

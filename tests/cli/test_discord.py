@@ -22,9 +22,9 @@ def test_missing_discord_package_error_names_install_command(monkeypatch: pytest
 
 
 async def test_build_discord_deps_uses_account_from_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_bot_session(tmp_path, monkeypatch, connected=False, account="ada") as here:
+    async with open_bot_session(tmp_path, monkeypatch, connected=False, account="ada") as session:
         with pytest.raises(BadSettings, match="moot user add ada"):
-            await command.build_discord_deps(here.worker, here.settings)
-        ada = await here.services.accounts.create_account("ada", "correct horse")
-        premises = await command.build_discord_deps(here.worker, here.settings)
-        assert (premises.caller.account, premises.caller.tenant) == (ada.id, ada.tenant)
+            await command.build_discord_deps(session.worker, session.settings)
+        ada = await session.services.accounts.create_account("ada", "correct horse")
+        deps = await command.build_discord_deps(session.worker, session.settings)
+        assert (deps.caller.account, deps.caller.tenant) == (ada.id, ada.tenant)

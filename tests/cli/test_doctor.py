@@ -13,7 +13,7 @@ from tests.support.provider_turns import API_KEY, ProviderServerSetup
 
 
 def parse_provider_checks(output: str) -> dict[str, tuple[str, str]]:
-    """Read the mark and the words of each provider."""
+    """Return the mark and the text of each provider."""
     lines = [line.split(maxsplit=2) for line in output.split("\n\n", maxsplit=1)[0].splitlines()]
     return {provider: (mark, words) for mark, provider, words in lines}
 

@@ -1,4 +1,4 @@
-"""The client against a server that does as a test says: it refuses, is busy, breaks off, goes away and comes back."""
+"""The client against a fake server that rejects, is busy, disconnects, stops and restarts."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ RequestHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class FakeServer:
-    """Answers each call with the next of `answers`; the last one is for all that follow."""
+    """Answers each call with the next handler. The last handler answers all further calls."""
 
     def __init__(self) -> None:
         self.handlers: list[RequestHandler] = []
@@ -144,8 +144,8 @@ async def test_stream_events_ends_with_run(server: FakeServer) -> None:
         event_stream_response(run_started("a/one"), text_delta("alpha", "Yes."), RunEnded(status="completed"))
     ]
     async with server.connect_client() as api:
-        heard = [event async for events in api.stream_events("run_x") for event in events]
-    assert [type(event).__name__ for event in heard] == ["RunStarted", "TextDelta", "RunEnded"]
+        received = [event async for events in api.stream_events("run_x") for event in events]
+    assert [type(event).__name__ for event in received] == ["RunStarted", "TextDelta", "RunEnded"]
     assert server.notices == []
 
 
@@ -156,8 +156,8 @@ async def test_stream_events_resumes_after_last_seq_when_connection_breaks(serve
         event_stream_response(text_delta("alpha", "so."), RunEnded(status="completed"), first_seq=3),
     ]
     async with server.connect_client() as api:
-        heard = [event async for events in api.stream_events("run_x") for event in events]
-    assert [event.seq for event in heard] == [1, 2, 3, 4]
+        received = [event async for events in api.stream_events("run_x") for event in events]
+    assert [event.seq for event in received] == [1, 2, 3, 4]
     assert [call.query["after"] for call in server.requests] == ["0", "2", "2"]
     assert server.notices == ["The server does not answer. Retrying.", "The server is back."]
 
@@ -168,8 +168,8 @@ async def test_stream_events_ends_on_no_content_response(server: FakeServer) -> 
         json_response(204, {}),
     ]
     async with server.connect_client() as api:
-        heard = [event async for events in api.stream_events("run_x") for event in events]
-    assert [type(event) for event in heard] == [RunStarted]
+        received = [event async for events in api.stream_events("run_x") for event in events]
+    assert [type(event) for event in received] == [RunStarted]
 
 
 async def test_stream_events_rejects_unknown_run(server: FakeServer) -> None:

@@ -14,7 +14,7 @@ decode = msgspec.json.Decoder(Event).decode
 
 @pytest.fixture
 def pausing_moot(moot: MootCli) -> MootCli:
-    """Let the scripted model stop after its first words for as long as a test may take."""
+    """Make the scripted model pause after its first words for longer than a test takes."""
     moot.write_file("talk.toml", f'[pausing]\nanswer = """{SAMPLE_ANSWER}"""\nchunk_interval_seconds = 600.0\n')
     moot.write_file("moot.toml", '[providers.scripted]\nscript = "talk.toml"\n')
     return moot
@@ -24,10 +24,10 @@ class TestCtrlC:
     def test_ctrl_c_keeps_partial_answer(self, pausing_moot: MootCli) -> None:
         with pausing_moot.start_process("ask", "hi", "-m", "scripted/pausing") as process:
             assert process.stdout
-            came = read_until(process.stdout.fileno(), SAMPLE_ANSWER[:8])
+            output = read_until(process.stdout.fileno(), SAMPLE_ANSWER[:8])
             process.send_signal(signal.SIGINT)
             rest, err = process.communicate(timeout=TIMEOUT_SECONDS)
-        printed = came + rest.decode()
+        printed = output + rest.decode()
         assert process.returncode == 130
         assert err == b"moot: Stopped.\n"
         assert printed.endswith("\n")
@@ -38,11 +38,11 @@ class TestCtrlC:
         models = ("-m", "scripted/late", "-m", "scripted/hesitant", "-m", "scripted/silence")
         with scripted_moot.start_process("ask", "hi", *models) as process:
             assert process.stdout
-            came = read_until(process.stdout.fileno(), "Here at last.")
+            output = read_until(process.stdout.fileno(), "Here at last.")
             process.send_signal(signal.SIGINT)
             rest, err = process.communicate(timeout=TIMEOUT_SECONDS)
         assert (process.returncode, err) == (130, b"")
-        assert came + rest.decode() == snapshot("""\
+        assert output + rest.decode() == snapshot("""\
 === Alpha · scripted/late ===
 Here at last.
 
@@ -58,10 +58,10 @@ A table
     def test_ctrl_c_marks_turn_and_run_as_stopped_in_json(self, pausing_moot: MootCli) -> None:
         with pausing_moot.start_process("ask", "hi", "-m", "scripted/pausing", "--json") as process:
             assert process.stdout
-            came = read_until(process.stdout.fileno(), "text_delta")
+            output = read_until(process.stdout.fileno(), "text_delta")
             process.send_signal(signal.SIGINT)
             rest, err = process.communicate(timeout=TIMEOUT_SECONDS)
-        *_, turn, run = [decode(line) for line in (came + rest.decode()).rstrip("\n").split("\n")]
+        *_, turn, run = [decode(line) for line in (output + rest.decode()).rstrip("\n").split("\n")]
         assert (process.returncode, err) == (130, b"")
         assert isinstance(turn, TurnEnded)
         assert (turn.status, turn.message.text[:8]) == ("stopped", SAMPLE_ANSWER[:8])

@@ -21,7 +21,7 @@ HELP_PROGRAM = "import sys; sys.argv = ['moot', '--help']; from moot.cli.main im
 
 
 def loaded_libraries(code: str) -> set[str]:
-    """Run code in a new interpreter and return which of the heavy libraries it loaded."""
+    """Run code in a new interpreter, and return the heavy libraries that it loaded."""
     probe = f"{code}\nimport sys\nprint('LOADED', *(name for name in {HEAVY_LIBRARIES!r} if name in sys.modules))"
     done = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-c", probe], capture_output=True, text=True, timeout=120, check=True
@@ -38,7 +38,7 @@ def test_loaded_libraries_reports_imports() -> None:
     [
         pytest.param("import moot", marks=pytest.mark.slow, id="moot"),
         pytest.param("import moot.cli.main", marks=pytest.mark.slow, id="app"),
-        pytest.param(HELP_PROGRAM, id="help"),  # which imports both
+        pytest.param(HELP_PROGRAM, id="help"),  # it imports both
     ],
 )
 def test_startup_imports_no_heavy_library(code: str) -> None:

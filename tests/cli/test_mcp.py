@@ -1,4 +1,4 @@
-"""`moot mcp` as a process, called with the official client: in a house of its own, and beside a server."""
+"""`moot mcp` as a process, called with the official client: alone, and with a server."""
 
 import asyncio
 import subprocess
@@ -33,7 +33,7 @@ def moot_with_database(tmp_path: Path) -> MootCli:
 
 @pytest.fixture(autouse=True)
 def long_termination_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the client wait until the process has ended by itself: a slow machine needs more than two seconds."""
+    """Make the client wait until the process ends by itself: a slow machine needs more than two seconds."""
     monkeypatch.setattr(stdio, "PROCESS_TERMINATION_TIMEOUT", TIMEOUT_SECONDS)
 
 
@@ -46,15 +46,15 @@ async def connect_mcp_client(moot: MootCli) -> AsyncIterator[Client]:
 
 
 async def test_mcp_starts_own_services_without_server(moot_with_database: MootCli) -> None:
-    hear = ProgressRecorder()
+    recorder = ProgressRecorder()
     async with connect_mcp_client(moot_with_database) as client:
-        asked = await client.call_tool("ask", ASK_ARGUMENTS, progress_callback=hear)
+        asked = await client.call_tool("ask", ASK_ARGUMENTS, progress_callback=recorder)
         assert STEADY_ANSWER in result_text(asked)
-        assert "Alpha is asked (scripted/echo)." in [words for _, words in hear.reports]
-        hear = ProgressRecorder()
-        asking = asyncio.create_task(client.call_tool("ask", SILENT_ASK_ARGUMENTS, progress_callback=hear))
+        assert "Alpha is asked (scripted/echo)." in [words for _, words in recorder.reports]
+        recorder = ProgressRecorder()
+        asking = asyncio.create_task(client.call_tool("ask", SILENT_ASK_ARGUMENTS, progress_callback=recorder))
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            await hear.started.wait()
+            await recorder.started.wait()
         asking.cancel()
         with suppress(asyncio.CancelledError):
             await asking
@@ -66,8 +66,8 @@ async def test_mcp_starts_own_services_without_server(moot_with_database: MootCl
             while "topped" not in result_text(await client.call_tool("read_discussion", {"discussion": id})):
                 await asyncio.sleep(POLL_SECONDS)
     async with connect_mcp_client(moot_with_database) as client:
-        kept = await client.call_tool("read_discussion", {"discussion": asked.structured_content["discussion"]})
-        assert STEADY_ANSWER in result_text(kept)
+        discussion = await client.call_tool("read_discussion", {"discussion": asked.structured_content["discussion"]})
+        assert STEADY_ANSWER in result_text(discussion)
 
 
 async def test_mcp_proxies_to_running_server(tmp_path: Path) -> None:

@@ -27,10 +27,10 @@ async def test_models_finds_local_server(moot: MootCli, provider_server: Provide
 
 async def test_models_lists_models_in_every_wire_format(moot: MootCli, provider_server: ProviderServerSetup) -> None:
     table = '[providers.{0}]\napi = "{0}"\nbase_url = "{1}"\nkey_env = "LAB_API_KEY"\n'
-    wires = {"openai": "v1", "anthropic": "v1", "google": "v1beta"}
+    base_paths = {"openai": "v1", "anthropic": "v1", "google": "v1beta"}
     moot.write_file(
         "moot.toml",
-        "".join(table.format(api, f"{provider_server.url}/{path}") for api, path in wires.items()),
+        "".join(table.format(api, f"{provider_server.url}/{path}") for api, path in base_paths.items()),
     )
     done = await asyncio.to_thread(moot, "models", LAB_API_KEY=API_KEY)
     assert {"openai/echo", "anthropic/echo", "google/echo"} <= set(done.stdout.splitlines())
@@ -66,5 +66,5 @@ def test_models_lists_others_when_one_key_is_malformed(moot: MootCli) -> None:
 
 
 def test_models_rejects_unknown_provider(moot: MootCli) -> None:
-    said = usage_error_text(moot("models", "parrot"))
-    assert said.startswith("There is no provider 'parrot'. Choose one of anthropic, openai")
+    error = usage_error_text(moot("models", "parrot"))
+    assert error.startswith("There is no provider 'parrot'. Choose one of anthropic, openai")

@@ -41,7 +41,7 @@ async def server(tmp_path: Path) -> AsyncIterator[MootServer]:
 
 
 async def start_run(server: MootServer, body: Any) -> str:
-    """Open a discussion, and wait until its run has begun."""
+    """Create a discussion, and wait until its run has started."""
     run: str = (await server.post("/api/discussions", body)).body["run"]["id"]
     async with aclosing(server.events(f"/api/runs/{run}/events")) as frames:
         async for frame in frames:
@@ -51,7 +51,7 @@ async def start_run(server: MootServer, body: Any) -> str:
 
 
 async def wait_for_resume(server: MootServer, run: str) -> None:
-    """Wait until a run that was cut off goes on."""
+    """Wait until an interrupted run resumes."""
     async with (
         asyncio.timeout(SERVER_TIMEOUT_SECONDS),
         aclosing(server.events(f"/api/runs/{run}/events")) as frames,
@@ -96,23 +96,23 @@ async def test_draining_server_finishes_runs_and_rejects_new_ones(server: MootSe
         await anext(changes)
         server.running_process.send_signal(signal.SIGTERM)
         refused = await server.post("/api/discussions", NEW_DISCUSSION)
-        while refused.status == 201:  # it has not heard yet
+        while refused.status == 201:  # it has not handled the signal yet
             refused = await server.post("/api/discussions", NEW_DISCUSSION)
         assert (refused.status, refused.headers["Retry-After"]) == (503, "2")
         assert (await reading)[-1]["status"] == "completed"
         async for _ in changes:
-            pass  # it ends in good form, or this would raise
+            pass  # an incomplete stream would raise
     assert await server.wait_for_exit() == 0
 
 
 async def test_draining_server_interrupts_stateless_turn(server: MootServer) -> None:
-    told = []
+    events = []
     asked = chat_request(MIRA, model="scripted/unending")
     async for frame in server.events("/api/stateless/chat", body=asked):
-        told.append(frame.event)
-        if told.count("text_delta") == 1 and frame.event == "text_delta":
+        events.append(frame.event)
+        if events.count("text_delta") == 1 and frame.event == "text_delta":
             server.running_process.send_signal(signal.SIGTERM)
-    assert told[-2:] == ["agent_end", "error"]
+    assert events[-2:] == ["agent_end", "error"]
     assert frame.data["data"]["message"] == "Request interrupted"
     assert await server.wait_for_exit() == 0
     assert server.read_log().count("\n") == 1, "nothing is left over"
@@ -136,7 +136,7 @@ async def test_second_signal_ends_drain_and_next_server_resumes_run(server: Moot
 
 
 class FakeWorker:
-    """What of a house is asked when its server leaves: no run goes on, and `leave` does what the test says."""
+    """A worker without runs, whose `shut_down` comes from the test."""
 
     def __init__(self, shut_down: Callable[[], Awaitable[object]]) -> None:
         self.shut_down = shut_down
@@ -194,7 +194,7 @@ async def test_server_requires_login_when_not_on_loopback(tmp_path: Path) -> Non
         assert (reply.status, "/api/login" in reply.body["detail"]) == (401, True)
         assert "moot user add" in server.read_log()
         assert f"open http://localhost:{server.url.rpartition(':')[2]}/ in a browser" in server.read_log()
-        page = await server.get("/")  # for everybody
+        page = await server.get("/")  # it needs no login
         assert page.status in {200, 503}, "it may not have been built here"
         assert page.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self';")
     finally:
@@ -202,7 +202,7 @@ async def test_server_requires_login_when_not_on_loopback(tmp_path: Path) -> Non
 
 
 def make_fake_browser(folder: Path, code: int = 0) -> str:
-    """Make a browser that writes down what it is to open."""
+    """Make a browser that writes the URL to a file."""
     script = folder / "browser"
     script.write_text(f'#!/bin/sh\necho "$1" > "{folder}/opened"\nexit {code}\n', "utf-8")
     script.chmod(0o700)
@@ -261,8 +261,8 @@ def test_port_in_use_is_reported(moot: MootCli) -> None:
 def test_invalid_configuration_is_reported_in_one_line(
     moot: MootCli, arguments: tuple[str, ...], environment: dict[str, str], words: str
 ) -> None:
-    told = usage_error_text(moot("serve", "--port", "0", *arguments, XDG_DATA_HOME=str(moot.folder), **environment))
-    assert words in told
+    error = usage_error_text(moot("serve", "--port", "0", *arguments, XDG_DATA_HOME=str(moot.folder), **environment))
+    assert words in error
 
 
 def test_changed_secret_is_rejected(moot: MootCli) -> None:
@@ -274,5 +274,5 @@ def test_changed_secret_is_rejected(moot: MootCli) -> None:
     with moot.start_process("serve", "--port", "0", XDG_DATA_HOME=data, MOOT_SECRET=first) as process:
         assert process.stderr
         assert b"listening" in process.stderr.readline()
-    told = usage_error_text(moot("serve", "--port", "0", XDG_DATA_HOME=data, MOOT_SECRET=other))
-    assert "another secret" in told
+    error = usage_error_text(moot("serve", "--port", "0", XDG_DATA_HOME=data, MOOT_SECRET=other))
+    assert "another secret" in error

@@ -15,8 +15,8 @@ class TestServe:
         moot.write_file("talk.toml", SCRIPTS)
         with moot.start_process("lab", "serve", "--port", "0", "--script", "talk.toml") as process:
             assert process.stdout
-            said = read_until(process.stdout.fileno(), "Ctrl-C stops.")
-            url = re.findall(r"http://127\.0\.0\.1:\d+", said)[0]
+            output = read_until(process.stdout.fileno(), "Ctrl-C stops.")
+            url = re.findall(r"http://127\.0\.0\.1:\d+", output)[0]
             moot.write_file(
                 "moot.toml",
                 f'[providers.one]\napi = "openai"\nbase_url = "{url}/v1"\n'
@@ -33,10 +33,10 @@ class TestServe:
     def test_printed_settings_work(self, moot: MootCli) -> None:
         with moot.start_process("lab", "serve", "--port", "0") as process:
             assert process.stdout
-            said = read_until(process.stdout.fileno(), "Ctrl-C stops.")
-            moot.write_file("moot.toml", said[said.index("[providers.lab]") : said.index("Ctrl-C")])
+            output = read_until(process.stdout.fileno(), "Ctrl-C stops.")
+            moot.write_file("moot.toml", output[output.index("[providers.lab]") : output.index("Ctrl-C")])
             done = moot("ask", "hi", "-m", "lab/echo")
-        assert said.startswith(f"The failure lab serves {len(BUILT_IN_SCRIPTS)} scripts at http://127.0.0.1:")
+        assert output.startswith(f"The failure lab serves {len(BUILT_IN_SCRIPTS)} scripts at http://127.0.0.1:")
         assert (done.returncode, done.stdout, done.stderr) == (0, "hi\n", "")
 
     def test_ctrl_c_ends_lab_server(self, moot: MootCli) -> None:
@@ -53,9 +53,9 @@ class TestServe:
     def test_port_in_use_is_reported(self, moot: MootCli) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
-            said = usage_error_text(moot("lab", "serve", "--port", str(port)))
-        assert said.startswith(f"--port {port}: cannot listen; ")
-        assert said.endswith("Choose another port.")
+            error = usage_error_text(moot("lab", "serve", "--port", str(port)))
+        assert error.startswith(f"--port {port}: cannot listen; ")
+        assert error.endswith("Choose another port.")
 
 
 class TestList:
@@ -87,5 +87,5 @@ class TestList:
         assert fix in usage_error_text(moot("lab", "list", "--script", "talk.toml"))
 
     def test_list_rejects_missing_script(self, moot: MootCli) -> None:
-        said = usage_error_text(moot("lab", "list", "--script", "gone.toml"))
-        assert said == "Cannot read the script gone.toml: No such file or directory."
+        error = usage_error_text(moot("lab", "list", "--script", "gone.toml"))
+        assert error == "Cannot read the script gone.toml: No such file or directory."

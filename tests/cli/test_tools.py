@@ -20,7 +20,7 @@ NAMES = {"alpha": "Ada"}
 
 @pytest.fixture
 def terminal() -> Iterator[tuple[int, TextIO, TextIO]]:
-    """A terminal: the side of whoever sits at it, and what is read and shown."""
+    """A terminal: the descriptor of the user, and the streams for input and output."""
     person, ours = os.openpty()
     with os.fdopen(ours, "r") as typed, os.fdopen(os.dup(ours), "w") as shown:
         yield person, typed, shown
@@ -48,11 +48,11 @@ async def test_terminal_approval_policy_reads_decision(
     async with asyncio.timeout(60):
         assert await asking.wait_for_decision(TOOL_CALL_REQUEST) == answer
     assert await asking.approval_state(TOOL_CALL_REQUEST) == ("given" if answer == "always" else "wanted")
-    said = b""
-    while b"or always:" not in said:  # after what was typed, which a terminal shows too
-        said += os.read(person, 10_000)
-    assert b"Ada wants to call notes/write" in said
-    assert b"\x1b" not in said
+    output = b""
+    while b"or always:" not in output:  # the terminal echoes the input first
+        output += os.read(person, 10_000)
+    assert b"Ada wants to call notes/write" in output
+    assert b"\x1b" not in output
 
 
 async def test_wait_for_decision_can_be_cancelled(terminal: tuple[int, TextIO, TextIO]) -> None:

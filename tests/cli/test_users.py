@@ -18,7 +18,7 @@ OTHER_PASSWORD = "battery staple"
 
 @pytest.fixture
 def new_database_url(tmp_path: Path) -> str:
-    """Name a database that is not there yet."""
+    """Return the URL of a database that does not exist yet."""
     return f"sqlite:///{tmp_path / 'data' / 'moot.db'}"
 
 
@@ -77,13 +77,13 @@ def test_budget_is_set_listed_and_removed(url: str, capsys: pytest.CaptureFixtur
     users.add_account("ada", None, url, make_password_prompt(PASSWORD))
     assert users.update_account_budget("ada", 5.0, url) == 0
     users.list_accounts(url)
-    _, said, listed = capsys.readouterr().out.splitlines()
-    assert said == "ada may spend $5.00 a week."
+    _, confirmation, listed = capsys.readouterr().out.splitlines()
+    assert confirmation == "ada may spend $5.00 a week."
     assert listed.endswith("  $5.00 a week")
     assert users.update_account_budget("ada", None, url) == 0
     users.list_accounts(url)
-    said, listed = capsys.readouterr().out.splitlines()
-    assert said == "Removed the budget of ada."
+    confirmation, listed = capsys.readouterr().out.splitlines()
+    assert confirmation == "Removed the budget of ada."
     assert "$" not in listed
 
 
@@ -128,7 +128,7 @@ def test_prompt_password_reads_one_line_from_pipe(monkeypatch: pytest.MonkeyPatc
 
 
 def test_prompt_password_fails_when_stdin_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", None)  # as Python has it where the descriptor is closed
+    monkeypatch.setattr("sys.stdin", None)  # Python sets it so if the descriptor is closed
     with pytest.raises(UsageError, match="standard input is closed"):
         users.prompt_password()
 

@@ -1,4 +1,4 @@
-"""Answers as they are streamed, cut anywhere, and what a channel is sent of them."""
+"""Strategies for streamed answers in any chunks, and helpers that format them for Discord."""
 
 from collections.abc import Sequence
 
@@ -38,7 +38,7 @@ def format_chunks(chunks: Sequence[str], formatter: MessageFormatter) -> list[Pl
 def format_messages(
     text: str, style: DeliveryStyle = "paragraphs", *, prefill: str = "", block_impersonation: bool = False
 ) -> list[str]:
-    """What is sent of an answer that comes one character at a time."""
+    """Return the messages for an answer that is streamed one character at a time."""
     return [
         send.text
         for send in format_chunks(
@@ -53,7 +53,7 @@ def segment_text(text: str, *, sentences: bool = False) -> list[MarkdownPiece]:
     return found + segmenter.finish_text()
 
 
-# What answers are made of, and what trips over its neighbours.
+# Parts of answers, and parts that interfere with their neighbours.
 _SHORT_FRAGMENTS = (
     *(
         "a",
@@ -112,7 +112,7 @@ delivery_styles: st.SearchStrategy[DeliveryStyle] = st.sampled_from(("whole", "p
 
 @st.composite
 def chunked_answers(draw: st.DrawFn) -> tuple[str, list[str]]:
-    """Return an answer, and the same in chunks."""
+    """Draw an answer, and the same answer in chunks."""
     text = draw(answer_texts)
     size = draw(st.integers(1, 60))
     first = draw(st.integers(0, size))

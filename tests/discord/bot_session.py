@@ -1,4 +1,4 @@
-"""A house, the bot in it, and a Discord of its own: all of it real but for Discord."""
+"""A worker with the bot and a fake Discord. Only Discord is fake."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -101,23 +101,22 @@ class BotSession:
         self._bot = AsyncExitStack()
 
     async def start_bot(self) -> None:
-        """Let the bot try to come to Discord."""
+        """Start the bot, which may fail to connect."""
         await self._bot.enter_async_context(command.run_discord_bot(self.worker, self.settings))
 
     async def connect_bot(self) -> None:
-        """Let the bot come to Discord."""
+        """Start the bot, and wait until it is connected."""
         before = self.fake_discord.gateway.identify_count
         await self.start_bot()
         await self.fake_discord.wait_until(lambda: self.fake_discord.gateway.identify_count > before)
 
     async def stop_bot(self) -> None:
-        """Let the bot go, wherever it was."""
         await self._bot.aclose()
 
     async def run_command(
         self, name: str, /, channel: FakeChannel | None = None, member: str = "anna", **options: Any
     ) -> str:
-        """Use a command, and return what it is answered."""
+        """Use a command, and return the reply."""
         before = len(self.fake_discord.rest.command_replies)
         self.fake_discord.use_command(channel or self.general, member, name, **options)
         await self.fake_discord.wait_until(lambda: len(self.fake_discord.rest.command_replies) > before)
@@ -130,7 +129,7 @@ class BotSession:
         return await self.fake_discord.wait_for_message(self.general, text)
 
     def visible_lines(self) -> list[tuple[str, str]]:
-        """Return who wrote what, without the notices of what is replied to."""
+        """Return authors and texts, without the "Replying to" lines."""
         return [
             (who, text)
             for who, text in self.fake_discord.channel_lines(self.general)
@@ -138,34 +137,33 @@ class BotSession:
         ]
 
     async def discussion_id(self) -> str:
-        """Return what is discussed in the channel, once it is there."""
+        """Return the discussion of the channel."""
         [binding] = await self.worker.stores.channels.list_bindings("local")
         assert binding.discussion is not None
         return binding.discussion
 
     async def wait_until_idle(self) -> None:
-        """Wait until nobody speaks."""
+        """Wait until there is no live run."""
         await self.wait_until(lambda: self.services.discussions.live_runs("local"), lambda live: not live)
 
     async def is_fully_delivered(self) -> bool:
-        """Tell whether everything was told in the channel."""
+        """Return whether all events have been delivered to the channel."""
         [binding] = await self.worker.stores.channels.list_bindings("local")
-        standings = await self.services.events.discussion_progress("local", await self.discussion_id())
-        told = await self.worker.stores.channels.delivery_cursors(binding)
-        return all(standing.last_seq == told[run] for run, standing in standings.items())
+        progress = await self.services.events.discussion_progress("local", await self.discussion_id())
+        delivered = await self.worker.stores.channels.delivery_cursors(binding)
+        return all(run_progress.last_seq == delivered[run] for run, run_progress in progress.items())
 
     def use_reasoning_channel(self, channel: FakeChannel) -> None:
-        """Let a channel be the thought-log, from when the bot joins."""
+        """Set the reasoning channel, before the bot starts."""
         self.settings = replace(self.settings, discord=replace(self.settings.discord, reasoning_channel=channel.id))
 
     async def stop_all_runs(self) -> None:
-        """Stop all who speak."""
         for run in await self.services.discussions.live_runs("local"):
             await self.services.runs.request_stop("local", run.id)
         await self.wait_until_idle()
 
     async def wait_until(self, query: Callable[[], Awaitable[T]], condition: Callable[[T], bool]) -> None:
-        """Wait until what is asked for is as it must become."""
+        """Repeat the query until its result meets the condition."""
         async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
             while not condition(await query()):
                 await asyncio.sleep(0.01)
@@ -180,14 +178,14 @@ async def open_bot_session(
     tools: dict[str, ServerConfig] | None = None,
     **options: Any,
 ) -> AsyncIterator[BotSession]:
-    """Open a house with a bot in Discord; the account of this machine owns what is discussed."""
+    """Open a worker with a bot in a fake Discord. The local account owns the discussions."""
     monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
-    monkeypatch.setattr(image_renderer, "RENDER_TIMEOUT_SECONDS", 120.0)  # it includes the start of a process
+    monkeypatch.setattr(image_renderer, "RENDER_TIMEOUT_SECONDS", 120.0)  # a process has to start first
     scripts = folder / "scripts.toml"
     scripts.write_text(SCRIPTS, "utf-8")
     async with (
         migrated_database_url("sqlite", folder) as database_url,
-        serve_discord(FakeDiscord()) as double,
+        serve_discord(FakeDiscord()) as fake_discord,
     ):
         settings = Settings(
             database_url=database_url,
@@ -197,28 +195,28 @@ async def open_bot_session(
             tools=tools or {},
             discord=DiscordSettings(**{"token": FAKE_BOT_TOKEN, **options}),
         )
-        use_fake_discord(double, monkeypatch)
+        use_fake_discord(fake_discord, monkeypatch)
         async with open_worker(settings, {"MOOT_SECRET": ENCRYPTION_SECRET}, "") as worker:
-            here = BotSession(worker, double, settings)
+            session = BotSession(worker, fake_discord, settings)
             try:
                 if connected:
-                    await here.connect_bot()
-                yield here
+                    await session.connect_bot()
+                yield session
             finally:
-                await here.stop_bot()
-                await here.stop_all_runs()
+                await session.stop_bot()
+                await session.stop_all_runs()
                 await worker.shut_down()
-        assert all(mentions_nobody(body) for body in double.guild.request_bodies)
+        assert all(has_no_mention(body) for body in fake_discord.guild.request_bodies)
 
 
-def mentions_nobody(body: Json) -> bool:
-    """Tell whether a message that was sent can wake nobody."""
+def has_no_mention(body: Json) -> bool:
+    """Return whether a sent message mentions no member."""
     allowed = dict(body["allowed_mentions"])
     return not allowed.pop("replied_user", False) and allowed == {"parse": []}
 
 
 def use_fake_discord(fake_discord: FakeDiscord, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let discord.py, as it is, find the double where it looks for Discord."""
+    """Point discord.py to the fake Discord."""
     monkeypatch.setattr(Route, "BASE", fake_discord.api_base_url)
     monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", yarl.URL(fake_discord.gateway.gateway_url))
     monkeypatch.setattr(discord.VoiceClient, "warn_nacl", value=False)
@@ -227,7 +225,7 @@ def use_fake_discord(fake_discord: FakeDiscord, monkeypatch: pytest.MonkeyPatch)
 
 
 class BlockingSleep:
-    """`asyncio` for scripts: a wait of so many seconds is one for `free`."""
+    """Replaces `asyncio` in scripts: a sleep of `seconds` waits for `released`."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
         self.released = asyncio.Event()
@@ -242,7 +240,7 @@ class BlockingSleep:
 
 
 class FastSleep:
-    """`asyncio` for discord.py: a wait of a second or more, before it tries again, is a short one."""
+    """Replaces `asyncio` in discord.py: a sleep of a second or more is short."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(asyncio, name)

@@ -12,39 +12,39 @@ from tests.discord.bot_session import open_bot_session
 async def test_participants_naming_each_other_continue_for_three_turns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with open_bot_session(tmp_path, monkeypatch) as here:
-        await here.run_command("new", participants="scripted/calls-beta, scripted/calls-alpha")
+    async with open_bot_session(tmp_path, monkeypatch) as session:
+        await session.run_command("new", participants="scripted/calls-beta, scripted/calls-alpha")
         expected = [
             ("anna", "Alpha, who knows?"),
             *[("Alpha", "What does Beta say?"), ("Beta", "Ask Alpha.")] * 2,
         ]
-        for _ in range(2):  # what a person writes lets them begin to count anew
-            here.post_message("Alpha, who knows?")
-            await here.fake_discord.wait_until(lambda: here.visible_lines()[-5:] == expected)
-            await here.wait_until_idle()
-        runs = await here.services.runs.list_runs("local", await here.discussion_id())
+        for _ in range(2):  # a message from a user resets the count
+            session.post_message("Alpha, who knows?")
+            await session.fake_discord.wait_until(lambda: session.visible_lines()[-5:] == expected)
+            await session.wait_until_idle()
+        runs = await session.services.runs.list_runs("local", await session.discussion_id())
         assert [run.mode for run in runs] == ["consensus", "continue", "continue", "continue"] * 2
 
 
 async def test_run_without_named_participants_is_not_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_bot_session(tmp_path, monkeypatch) as here:
-        await here.run_command("new", participants="scripted/calls-beta, scripted/calls-alpha")
-        here.post_message("Who knows?")
-        await here.wait_for_message("What does Beta say?")
-        await here.wait_for_message("Ask Alpha.")
-        await here.wait_until(here.is_fully_delivered, lambda told: told)
-        assert len(await here.services.runs.list_runs("local", await here.discussion_id())) == 1
+    async with open_bot_session(tmp_path, monkeypatch) as session:
+        await session.run_command("new", participants="scripted/calls-beta, scripted/calls-alpha")
+        session.post_message("Who knows?")
+        await session.wait_for_message("What does Beta say?")
+        await session.wait_for_message("Ask Alpha.")
+        await session.wait_until(session.is_fully_delivered, lambda delivered: delivered)
+        assert len(await session.services.runs.list_runs("local", await session.discussion_id())) == 1
 
 
 async def test_stop_message_ends_chained_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_bot_session(tmp_path, monkeypatch) as here:
-        await here.run_command("new", participants="scripted/calls-beta, scripted/hanging")
-        here.post_message("Alpha, who knows?")
-        await here.wait_for_message("It begins.")
-        here.post_message("stop")
-        await here.wait_for_message("And it w")
-        await here.wait_until(here.is_fully_delivered, lambda told: told)
-        runs = await here.services.runs.list_runs("local", await here.discussion_id())
+    async with open_bot_session(tmp_path, monkeypatch) as session:
+        await session.run_command("new", participants="scripted/calls-beta, scripted/hanging")
+        session.post_message("Alpha, who knows?")
+        await session.wait_for_message("It begins.")
+        session.post_message("stop")
+        await session.wait_for_message("And it w")
+        await session.wait_until(session.is_fully_delivered, lambda delivered: delivered)
+        runs = await session.services.runs.list_runs("local", await session.discussion_id())
         assert [(run.mode, run.status) for run in runs] == [
             ("consensus", "completed"),
             ("continue", "stopped"),
@@ -52,21 +52,21 @@ async def test_stop_message_ends_chained_turns(tmp_path: Path, monkeypatch: pyte
 
 
 async def test_stop_message_ends_answer_regenerated_on_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_bot_session(tmp_path, monkeypatch) as here:
-        await here.run_command("new", participants="scripted/brief")
-        here.post_message("Hello.")
-        await here.wait_for_message("A brief answer.")
-        await here.wait_until_idle()
-        discussion = await here.discussion_id()
-        [_, answer] = await here.services.discussions.list_messages(discussion)
-        caller = await here.services.accounts.ensure_local_account()
-        anew = (
-            await here.services.turn_versions.regenerate_answer(caller, discussion, answer.id, "scripted/hanging")
+    async with open_bot_session(tmp_path, monkeypatch) as session:
+        await session.run_command("new", participants="scripted/brief")
+        session.post_message("Hello.")
+        await session.wait_for_message("A brief answer.")
+        await session.wait_until_idle()
+        discussion = await session.discussion_id()
+        [_, answer] = await session.services.discussions.list_messages(discussion)
+        caller = await session.services.accounts.ensure_local_account()
+        regeneration = (
+            await session.services.turn_versions.regenerate_answer(caller, discussion, answer.id, "scripted/hanging")
         ).run
-        here.post_message("stop")
-        await here.wait_until_idle()
-        assert (await here.services.runs.get_run("local", anew.id)).status == "stopped"
-        assert len(await here.services.discussions.list_messages(discussion)) == 2, "nobody was told of the stop"
+        session.post_message("stop")
+        await session.wait_until_idle()
+        assert (await session.services.runs.get_run("local", regeneration.id)).status == "stopped"
+        assert len(await session.services.discussions.list_messages(discussion)) == 2, "the stop added no message"
 
 
 NAMES = ("Alpha", "Alpha 2", "Beta", "Devil's Advocate", "Über")

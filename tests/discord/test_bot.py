@@ -8,65 +8,67 @@ from tests.discord.bot_session import open_bot_session
 async def test_message_in_bound_channel_is_answered_under_participant_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with open_bot_session(tmp_path, monkeypatch) as here:
-        told = await here.run_command("new", participants="sceptic = scripted/one")
-        assert told == ("At the table: Sceptic (scripted/one). Mode: single.\nYour next message starts the discussion.")
-        asked = here.post_message("Why are tables round?")
-        await here.wait_for_message("And the second.")
-        shown = here.fake_discord.channel_lines(here.general)
-        link = f"https://discord.com/channels/{here.fake_discord.guild.id}/{here.general.id}"
+    async with open_bot_session(tmp_path, monkeypatch) as session:
+        reply = await session.run_command("new", participants="sceptic = scripted/one")
+        assert reply == (
+            "At the table: Sceptic (scripted/one). Mode: single.\nYour next message starts the discussion."
+        )
+        asked = session.post_message("Why are tables round?")
+        await session.wait_for_message("And the second.")
+        shown = session.fake_discord.channel_lines(session.general)
+        link = f"https://discord.com/channels/{session.fake_discord.guild.id}/{session.general.id}"
         assert shown[-4:] == [
             ("anna", "Why are tables round?"),
             ("Sceptic", f"-# Replying to anna: Why are tables round? ({link}/{asked['id']})"),
             ("Sceptic", "The first word."),
             ("Sceptic", "And the second."),
         ]
-        assert "cdn.discordapp.com/embed/avatars" in here.general.messages[-1]["shown_avatar"]
+        assert "cdn.discordapp.com/embed/avatars" in session.general.messages[-1]["shown_avatar"]
 
 
 async def test_unbound_channel_ignores_messages_and_answers_mention_with_help(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with open_bot_session(tmp_path, monkeypatch) as here:
-        here.post_message("Hello?")
-        here.post_message(f"<@{here.fake_discord.guild.bot['id']}> hello?")
-        await here.wait_for_message("Start one with `/moot new`")
-        assert len(here.visible_lines()) == 3
+    async with open_bot_session(tmp_path, monkeypatch) as session:
+        session.post_message("Hello?")
+        session.post_message(f"<@{session.fake_discord.guild.bot['id']}> hello?")
+        await session.wait_for_message("Start one with `/moot new`")
+        assert len(session.visible_lines()) == 3
 
 
 async def test_resumed_session_delivers_missed_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_bot_session(tmp_path, monkeypatch) as here:
-        await here.run_command("new", participants="scripted/brief")
-        here.fake_discord.gateway.abort_connections()
-        here.post_message("Are you there?")
-        await here.wait_for_message("A brief answer.")
-        assert (here.fake_discord.gateway.identify_count, here.fake_discord.gateway.resume_count) == (1, 1)
+    async with open_bot_session(tmp_path, monkeypatch) as session:
+        await session.run_command("new", participants="scripted/brief")
+        session.fake_discord.gateway.abort_connections()
+        session.post_message("Are you there?")
+        await session.wait_for_message("A brief answer.")
+        assert (session.fake_discord.gateway.identify_count, session.fake_discord.gateway.resume_count) == (1, 1)
 
 
 async def test_bound_channels_are_restored_after_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_bot_session(tmp_path, monkeypatch) as here:
-        await here.run_command("new", participants="scripted/brief, scripted/other")
-        await here.stop_bot()
-        await here.connect_bot()
-        here.post_message("Well?")
-        await here.wait_for_message("A brief answer.")
-        await here.wait_for_message("Another answer.")
+    async with open_bot_session(tmp_path, monkeypatch) as session:
+        await session.run_command("new", participants="scripted/brief, scripted/other")
+        await session.stop_bot()
+        await session.connect_bot()
+        session.post_message("Well?")
+        await session.wait_for_message("A brief answer.")
+        await session.wait_for_message("Another answer.")
 
 
 async def test_status_command_reports_deleted_channel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_bot_session(tmp_path, monkeypatch) as here:
-        other = here.fake_discord.guild.channels[here.other_channel.id]
-        await here.run_command("new", participants="scripted/brief")
-        here.fake_discord.guild.remove_channel(here.general)
-        status = await here.run_command("status", channel=other)
+    async with open_bot_session(tmp_path, monkeypatch) as session:
+        other = session.fake_discord.guild.channels[session.other_channel.id]
+        await session.run_command("new", participants="scripted/brief")
+        session.fake_discord.guild.remove_channel(session.general)
+        status = await session.run_command("status", channel=other)
         while "is disabled" not in status:
-            status = await here.run_command("status", channel=other)
-        assert f"Sending to <#{here.general.id}> is disabled: The channel is gone." in status
+            status = await session.run_command("status", channel=other)
+        assert f"Sending to <#{session.general.id}> is disabled: The channel is gone." in status
 
 
 async def test_commands_are_registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_bot_session(tmp_path, monkeypatch) as here:
-        [moot] = here.fake_discord.rest.registered_commands
+    async with open_bot_session(tmp_path, monkeypatch) as session:
+        [moot] = session.fake_discord.rest.registered_commands
         assert moot["name"] == "moot"
         assert [one["name"] for one in moot["options"]] == [
             "new",

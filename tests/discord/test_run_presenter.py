@@ -77,8 +77,8 @@ def make_presenter(notice: str = "", opening: Sequence[str] = ()) -> RunPresente
 
 
 def present_events(*events: Event, presenter: RunPresenter | None = None) -> list[DeliveryStep]:
-    reciting = presenter or make_presenter()
-    return [step for event in events for step in reciting.present_event(event)]
+    presenting = presenter or make_presenter()
+    return [step for event in events for step in presenting.present_event(event)]
 
 
 def message_texts(steps: Sequence[DeliveryStep]) -> list[tuple[str, str]]:
@@ -219,21 +219,21 @@ def test_stop_keeps_pending_text_and_interrupt_drops_it() -> None:
 
 def test_tool_call_flushes_pending_text() -> None:
     called = ToolCalled(participant="alpha", stage="answer", round=0, call_id="1", name="look_up", arguments="{}")
-    reciting = make_presenter()
+    presenting = make_presenter()
     steps = present_events(
-        RUN_STARTED, turn_started("alpha"), text_delta("alpha", "Let me look."), called, presenter=reciting
+        RUN_STARTED, turn_started("alpha"), text_delta("alpha", "Let me look."), called, presenter=presenting
     )
     assert message_texts(steps) == [("Alpha", "Let me look.")]
-    assert reciting.is_calling_tools
+    assert presenting.is_calling_tools
     present_events(
         turn_started("beta"),
         text_delta("beta", "Meanwhile."),
         text_delta("alpha", "Found"),
-        presenter=reciting,
+        presenter=presenting,
     )
-    assert reciting.is_calling_tools
-    reciting.present_event(turn_ended("alpha"))
-    assert not reciting.is_calling_tools
+    assert presenting.is_calling_tools
+    presenting.present_event(turn_ended("alpha"))
+    assert not presenting.is_calling_tools
 
 
 def approval_events(call_id: str = "call_1", *, repeated: bool = False) -> tuple[Event, Event]:
@@ -255,20 +255,20 @@ PROMPT_TEXT = """\
 
 @pytest.mark.parametrize("answer", OUTCOME_TEXTS)
 def test_approval_prompt_is_resolved_in_place(answer: ApprovalOutcome) -> None:
-    reciting = make_presenter()
+    presenting = make_presenter()
     steps = present_events(
         RUN_STARTED,
         turn_started("alpha"),
         text_delta("alpha", "Now."),
         *approval_events(),
-        presenter=reciting,
+        presenter=presenting,
     )
     assert steps[-1] == PlannedMessage(position=1, text=PROMPT_TEXT, author=MOOT_AUTHOR, call_id="call_1")
-    assert [one.call_id for one in reciting.open_approvals] == ["call_1"]
-    assert present_events(approval_resolved(answer), turn_ended("alpha"), presenter=reciting) == [
+    assert [one.call_id for one in presenting.open_approvals] == ["call_1"]
+    assert present_events(approval_resolved(answer), turn_ended("alpha"), presenter=presenting) == [
         ResolvePrompt(position=2, prompt_position=1, text=f"{PROMPT_TEXT}\n-# {OUTCOME_TEXTS[answer]}")
     ]
-    assert reciting.open_approvals == ()
+    assert presenting.open_approvals == ()
 
 
 def test_restarted_turn_closes_approval_and_warns_about_repeated_call() -> None:

@@ -47,8 +47,8 @@ async def test_load_attached_files_inlines_text_and_keeps_other_files(files: Fil
         await store_file(files, "notes.txt", b"Round."),
         await store_file(files, "cat.png", PNG, "image/png"),
     )
-    said = [make_message("msg_1", notes.id, cat.id), make_message("msg_2"), make_message("msg_3", cat.id)]
-    assert await load_attached_files(files, ANNA, said) == {
+    messages = [make_message("msg_1", notes.id, cat.id), make_message("msg_2"), make_message("msg_3", cat.id)]
+    assert await load_attached_files(files, ANNA, messages) == {
         "msg_1": (
             Attachment(Text("notes.txt:\n```\nRound.\n```"), name="notes.txt", size=6),
             Attachment(File("cat.png", "image/png", PNG), name="cat.png", size=len(PNG)),
@@ -56,7 +56,7 @@ async def test_load_attached_files_inlines_text_and_keeps_other_files(files: Fil
         "msg_3": (Attachment(File("cat.png", "image/png", PNG), name="cat.png", size=len(PNG)),),
     }
     assert await load_attached_files(files, ANNA, [make_message("msg_2")]) == {}
-    assert await load_attached_files(files, BERT, said) == {"msg_1": (), "msg_3": ()}
+    assert await load_attached_files(files, BERT, messages) == {"msg_1": (), "msg_3": ()}
 
 
 async def test_load_attached_files_omits_content_of_other_files_when_only_text(files: Files) -> None:
@@ -65,9 +65,9 @@ async def test_load_attached_files_omits_content_of_other_files_when_only_text(f
         await store_file(files, "cat.png", PNG, "image/png"),
     )
     found = await load_attached_files(files, ANNA, [make_message("msg_1", notes.id, cat.id)], only_text=True)
-    text, picture = found["msg_1"]
+    text, image = found["msg_1"]
     assert text.part == Text("notes.txt:\n```\nRound.\n```")
-    assert (picture.part, picture.size) == (File("cat.png", "image/png", b""), len(PNG))
+    assert (image.part, image.size) == (File("cat.png", "image/png", b""), len(PNG))
 
 
 async def test_load_attached_files_keeps_newest_files_when_size_limit_is_reached(
@@ -75,8 +75,8 @@ async def test_load_attached_files_keeps_newest_files_when_size_limit_is_reached
 ) -> None:
     monkeypatch.setattr(module, "MAX_LOADED_BYTES", 9)
     old, new = await store_file(files, "old.txt", b"12345"), await store_file(files, "new.txt", b"67890")
-    said = [make_message("msg_1", old.id), make_message("msg_2", new.id), make_message("msg_3", new.id)]
-    found = await load_attached_files(files, ANNA, said)
+    messages = [make_message("msg_1", old.id), make_message("msg_2", new.id), make_message("msg_3", new.id)]
+    found = await load_attached_files(files, ANNA, messages)
     assert [one.part for one in found["msg_1"]] == [file_omission_note(old)]
     assert found["msg_2"] == found["msg_3"]
     assert [one.part for one in found["msg_2"]] == [Text("new.txt:\n```\n67890\n```")]
@@ -123,6 +123,6 @@ async def test_readable_request_shows_request_as_sent_to_model(attachments: Atta
     for model in ("lab/gpt-5", "gone/x"):
         (shown,) = (await attachments.readable_request(request, model)).messages
         assert shown == request.messages[0]
-    (told,) = (await attachments.readable_request(request, "lab/deepseek-chat")).messages
-    assert isinstance(told.parts[0], Text)
-    assert "cannot read" in told.parts[0].text
+    (message,) = (await attachments.readable_request(request, "lab/deepseek-chat")).messages
+    assert isinstance(message.parts[0], Text)
+    assert "cannot read" in message.parts[0].text

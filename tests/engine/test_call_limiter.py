@@ -43,7 +43,7 @@ async def test_concurrent_calls_are_reserved_together(tmp_path: Path) -> None:
 
 
 class CountingRateLimiter(RateLimiter):
-    """Remembers how many were counted at once."""
+    """Records how many calls were counted at once."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)

@@ -34,7 +34,7 @@ def create_resolver(
 
 
 def key_secrets(resolved: ResolvedModel) -> list[str]:
-    """List all keys that would be tried, in their order."""
+    """List the keys in the order in which they are tried."""
     tried: dict[str, str] = {}
     while (key := resolved.keys.select_key(set(tried))) is not None:
         tried[key.source] = key.secret
@@ -49,9 +49,9 @@ async def test_resolve_with_fallbacks_finds_model_at_its_provider(keys: Provider
 async def test_resolve_with_fallbacks_uses_only_stored_key_of_tenant(keys: ProviderKeys) -> None:
     await keys.store_key(ANNA, "openai", OPENAI, "sk-of-anna")
     two_keys = ProviderConfig(key_env=("OPENAI_API_KEY", "SECOND_KEY"))
-    cast = create_resolver(keys, SHARED_KEYS, openai=two_keys)
-    (own,) = await cast.resolve_with_fallbacks(ANNA, "openai/gpt-5-mini")
-    (shared,) = await cast.resolve_with_fallbacks(BERT, "openai/gpt-5-mini")
+    resolver = create_resolver(keys, SHARED_KEYS, openai=two_keys)
+    (own,) = await resolver.resolve_with_fallbacks(ANNA, "openai/gpt-5-mini")
+    (shared,) = await resolver.resolve_with_fallbacks(BERT, "openai/gpt-5-mini")
     assert key_secrets(own) == ["sk-of-anna"]
     assert key_secrets(shared) == ["sk-of-the-server", "sk-the-second"]
 
@@ -72,12 +72,12 @@ async def test_stored_key_is_not_used_for_another_address(keys: ProviderKeys) ->
 
 
 async def test_deleted_key_is_not_used(keys: ProviderKeys) -> None:
-    cast = create_resolver(keys)
+    resolver = create_resolver(keys)
     await keys.store_key(ANNA, "openai", OPENAI, "sk-of-anna")
-    assert len(await cast.resolve_with_fallbacks(ANNA, "openai/gpt-5-mini")) == 1
+    assert len(await resolver.resolve_with_fallbacks(ANNA, "openai/gpt-5-mini")) == 1
     await keys.delete_key(ANNA, "openai")
     with pytest.raises(MissingKey, match="PUT /api/keys/openai"):
-        await cast.resolve_with_fallbacks(ANNA, "openai/gpt-5-mini")
+        await resolver.resolve_with_fallbacks(ANNA, "openai/gpt-5-mini")
 
 
 async def test_resolve_with_fallbacks_keeps_order_without_duplicates(keys: ProviderKeys) -> None:
@@ -104,12 +104,12 @@ async def test_resolve_with_fallbacks_skips_unavailable_models(keys: ProviderKey
 
 async def test_fallback_uses_stored_key_of_tenant(keys: ProviderKeys) -> None:
     await keys.store_key(ANNA, "openai", OPENAI, "sk-of-anna")
-    cast = create_resolver(keys, fallback={"scripted/slow": ("openai/gpt-5-mini",)})
-    assert [key_secrets(one) for one in await cast.resolve_with_fallbacks(ANNA, "scripted/slow")] == [
+    resolver = create_resolver(keys, fallback={"scripted/slow": ("openai/gpt-5-mini",)})
+    assert [key_secrets(one) for one in await resolver.resolve_with_fallbacks(ANNA, "scripted/slow")] == [
         [],
         ["sk-of-anna"],
     ]
-    assert [one.name for one in await cast.resolve_with_fallbacks(BERT, "scripted/slow")] == ["scripted/slow"]
+    assert [one.name for one in await resolver.resolve_with_fallbacks(BERT, "scripted/slow")] == ["scripted/slow"]
 
 
 async def test_resolve_with_fallbacks_reports_first_error_when_no_model_is_available(
@@ -132,18 +132,18 @@ async def test_undecryptable_key_is_rejected_with_advice_to_store_it_again(
 ) -> None:
     await keys.store_key(ANNA, "openai", OPENAI, "sk-of-anna")
     after_the_secret_changed = ProviderKeys(database, Encryptor("another-secret-of-32-characters-xyz"))
-    cast = create_resolver(after_the_secret_changed, SHARED_KEYS, {"openai/gpt-5-mini": ("scripted/echo",)})
-    assert [one.name for one in await cast.resolve_with_fallbacks(ANNA, "openai/gpt-5-mini")] == ["scripted/echo"]
+    resolver = create_resolver(after_the_secret_changed, SHARED_KEYS, {"openai/gpt-5-mini": ("scripted/echo",)})
+    assert [one.name for one in await resolver.resolve_with_fallbacks(ANNA, "openai/gpt-5-mini")] == ["scripted/echo"]
     with pytest.raises(MissingKey, match="store it again with PUT /api/keys/openai"):
-        await cast.resolve_with_fallbacks(ANNA, "openai/gpt-5")
+        await resolver.resolve_with_fallbacks(ANNA, "openai/gpt-5")
 
 
 async def test_resolve_with_key_uses_only_that_key_and_does_not_store_it(keys: ProviderKeys) -> None:
-    cast = create_resolver(keys, SHARED_KEYS, {"openai/gpt-5-mini": ("scripted/echo",)})
-    one = cast.resolve_with_key("openai/gpt-5-mini", "sk-for-once")
+    resolver = create_resolver(keys, SHARED_KEYS, {"openai/gpt-5-mini": ("scripted/echo",)})
+    one = resolver.resolve_with_key("openai/gpt-5-mini", "sk-for-once")
     assert (one.name, one.model, key_secrets(one)) == ("openai/gpt-5-mini", "gpt-5-mini", ["sk-for-once"])
     assert "sk-for-once" not in repr(one.keys.select_key(set()))
-    (later,) = [other for other in await cast.resolve_with_fallbacks(ANNA, "openai/gpt-5-mini") if other.keys]
+    (later,) = [other for other in await resolver.resolve_with_fallbacks(ANNA, "openai/gpt-5-mini") if other.keys]
     assert key_secrets(later) == ["sk-of-the-server"]
 
 
@@ -185,8 +185,8 @@ async def resolve_default_models(
     **stored: str,
 ) -> tuple[str, ...]:
     async with Registry({}, {**UNREACHABLE_SERVERS, **environment}) as registry:
-        casting = ModelResolver(registry, FakeStoredKeys(**stored), {})
-        return await DefaultParticipants(casting, registry, preset, model).default_models("anna", single=single)
+        resolver = ModelResolver(registry, FakeStoredKeys(**stored), {})
+        return await DefaultParticipants(resolver, registry, preset, model).default_models("anna", single=single)
 
 
 async def test_default_models_prefer_settings() -> None:

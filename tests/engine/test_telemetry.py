@@ -130,7 +130,7 @@ print(sorted(name for name in sys.modules if name.startswith("opentelemetry")))
 
 
 def export_turn_in_process(**environment: str) -> str:
-    """Let a process of its own tell of a turn, and return what it prints."""
+    """Export a turn from a separate process and return its output."""
     usual = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
     done = subprocess.run(  # noqa: S603 - Python, with code of our own
         [sys.executable, "-c", TURN_PROGRAM],
@@ -145,7 +145,7 @@ def export_turn_in_process(**environment: str) -> str:
 
 
 class Collector:
-    """Takes in what is exported to it."""
+    """Receives exported data over HTTP."""
 
     def __init__(self) -> None:
         self.received: SimpleQueue[tuple[str, bytes]] = SimpleQueue()
@@ -196,8 +196,8 @@ def test_turn_span_is_exported_to_endpoint(collector: Collector) -> None:
     (span,) = sent.scope_spans[0].spans
     assert span.name == "turn"
     assert span.end_time_unix_nano - span.start_time_unix_nano == 1_500_000_000
-    told = {one.key: one.value.string_value or one.value.int_value for one in span.attributes}
-    assert told == {
+    attributes = {one.key: one.value.string_value or one.value.int_value for one in span.attributes}
+    assert attributes == {
         "moot.run": "run_1",
         "moot.participant": "alpha",
         "moot.stage": "round",

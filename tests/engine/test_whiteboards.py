@@ -1,4 +1,4 @@
-"""The board of a discussion at any moment, on both databases."""
+"""The whiteboard of a discussion at any event, on both databases."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ from tests.support.whiteboard_events import (
 
 
 class LessonHarness:
-    """Runs of a lesson in one discussion, written to a real log."""
+    """Runs of a lesson in one discussion, written to a real event log."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -46,7 +46,7 @@ class LessonHarness:
         return run, self.event_writer.open_run(await lease_run(self.database, run.id))
 
     async def write_turn(self, event_buffer: RunEventBuffer, run: Run, turn_key: TurnKey, *lines: str | Action) -> None:
-        """Take a whole turn."""
+        """Write the events of a whole turn."""
         await event_buffer.append_events([turn_started(turn_key)])
         await self.write_actions(event_buffer, turn_key, *lines)
         end = turn_ended(turn_key, *lines)
@@ -88,12 +88,12 @@ async def test_whiteboard_persists_across_runs_and_can_be_read_after_each(
     lesson: LessonHarness,
 ) -> None:
     discussion = await create_discussion(lesson.database)
-    first, journal = await lesson.start_run(discussion)
-    await lesson.write_turn(journal, first, FIRST_TURN, OpenWhiteboard(), "Look.", draw_text("one", "one"))
-    await journal.end_run(RunEnded(status="completed"), 0)
-    second, journal = await lesson.start_run(discussion)
-    await lesson.write_turn(journal, second, SECOND_TURN, draw_text("two", "two"))
-    await journal.end_run(RunEnded(status="completed"), 0)
+    first, event_buffer = await lesson.start_run(discussion)
+    await lesson.write_turn(event_buffer, first, FIRST_TURN, OpenWhiteboard(), "Look.", draw_text("one", "one"))
+    await event_buffer.end_run(RunEnded(status="completed"), 0)
+    second, event_buffer = await lesson.start_run(discussion)
+    await lesson.write_turn(event_buffer, second, SECOND_TURN, draw_text("two", "two"))
+    await event_buffer.end_run(RunEnded(status="completed"), 0)
 
     now = await lesson.whiteboards.whiteboard_at(ANNA, discussion.id)
     assert (element_ids(now), now.open) == (["one", "two"], True)
@@ -107,9 +107,9 @@ async def test_whiteboard_persists_across_runs_and_can_be_read_after_each(
 
 async def test_whiteboard_at_returns_state_after_every_event(lesson: LessonHarness) -> None:
     discussion = await create_discussion(lesson.database)
-    run, journal = await lesson.start_run(discussion)
+    run, event_buffer = await lesson.start_run(discussion)
     await lesson.write_turn(
-        journal, run, FIRST_TURN, OpenWhiteboard(), draw_text("one", "one"), draw_text("two", "two")
+        event_buffer, run, FIRST_TURN, OpenWhiteboard(), draw_text("one", "one"), draw_text("two", "two")
     )
     boards = [await lesson.whiteboards.whiteboard_at(ANNA, discussion.id, run.id, seq) for seq in range(6)]
     assert [(board.open, element_ids(board)) for board in boards] == [
@@ -125,12 +125,12 @@ async def test_whiteboard_at_returns_state_after_every_event(lesson: LessonHarne
 
 async def test_whiteboard_at_includes_current_attempt_of_running_turn(lesson: LessonHarness) -> None:
     discussion = await create_discussion(lesson.database)
-    run, journal = await lesson.start_run(discussion)
-    await journal.append_events([turn_started(FIRST_TURN)])
-    await lesson.write_actions(journal, FIRST_TURN, draw_text("one", "one"))
+    run, event_buffer = await lesson.start_run(discussion)
+    await event_buffer.append_events([turn_started(FIRST_TURN)])
+    await lesson.write_actions(event_buffer, FIRST_TURN, draw_text("one", "one"))
     assert element_ids(await lesson.whiteboards.whiteboard_at(ANNA, discussion.id)) == ["one"]
-    await journal.append_events([turn_started(FIRST_TURN, 2)])
-    await lesson.write_actions(journal, FIRST_TURN, draw_text("another", "another"))
+    await event_buffer.append_events([turn_started(FIRST_TURN, 2)])
+    await lesson.write_actions(event_buffer, FIRST_TURN, draw_text("another", "another"))
     assert element_ids(await lesson.whiteboards.whiteboard_at(ANNA, discussion.id)) == ["another"]
     assert element_ids(await lesson.whiteboards.whiteboard_at(ANNA, discussion.id, run.id, 2)) == ["one"], (
         "as it was then"
@@ -139,11 +139,11 @@ async def test_whiteboard_at_includes_current_attempt_of_running_turn(lesson: Le
 
 async def test_whiteboard_at_reads_long_event_log_to_end(lesson: LessonHarness) -> None:
     discussion = await create_discussion(lesson.database)
-    run, journal = await lesson.start_run(discussion)
-    await journal.append_events([turn_started(FIRST_TURN)])
+    run, event_buffer = await lesson.start_run(discussion)
+    await event_buffer.append_events([turn_started(FIRST_TURN)])
     words: list[Event] = [TextDelta(**turn_fields(FIRST_TURN), text="w ") for _ in range(3000)]  # type: ignore[arg-type]
-    await journal.append_events(words)
-    await lesson.write_actions(journal, FIRST_TURN, draw_text("late", "late"))
+    await event_buffer.append_events(words)
+    await lesson.write_actions(event_buffer, FIRST_TURN, draw_text("late", "late"))
     assert element_ids(await lesson.whiteboards.whiteboard_at(ANNA, discussion.id, run.id)) == ["late"]
 
 

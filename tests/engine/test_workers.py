@@ -24,11 +24,11 @@ from tests.support.waiting import wait_until
 
 LEASE_SECONDS = 1.0
 MANY_ROUNDS = 5 * MAX_MISSED_HEARTBEATS  # rounds
-MISSING_FOLDER = Path("/nowhere")  # where nobody left a file: each is on a machine of its own
+MISSING_FOLDER = Path("/nowhere")  # no lock files: each worker is on its own machine
 
 
 class InterruptibleDatabase(Database):
-    """A database that can be away, for all or only for those who write."""
+    """A database that can be unavailable, for all or only for writes."""
 
     can_read = can_write = True
 
@@ -48,7 +48,7 @@ class InterruptibleDatabase(Database):
 
 
 class RecordingWorker:
-    """A worker that notes whom it takes over from, and whether it was taken over itself."""
+    """A worker that records its takeovers and whether it was fenced."""
 
     def __init__(
         self, database: Database, id: str, lock_files: WorkerLockFiles, lease_seconds: float = LEASE_SECONDS
@@ -56,13 +56,13 @@ class RecordingWorker:
         self.id = id
         self.taken_over: list[str] = []
         self.fenced_count = 0
-        self.before_takeover: Callable[[], Awaitable[None]] | None = None  # what happens before a take-over is through
+        self.before_takeover: Callable[[], Awaitable[None]] | None = None  # called before a takeover ends
         self.monitor = WorkerMonitor(
             WorkerRegistry(database), lock_files, id, lease_seconds, self._take_over, self._on_fenced
         )
 
     def record_runs_of(self, database: Database, worker_id: str) -> list[str]:
-        """Note the runs that a worker had when it was taken over."""
+        """Record the runs that a worker has when it is taken over."""
         found: list[str] = []
 
         async def look() -> None:
@@ -99,7 +99,7 @@ async def join_workers(
 
 
 async def run_rounds(count: int, *live_workers: RecordingWorker) -> None:
-    """Let everybody who lives beat and look, and take over to the end."""
+    """Let all live workers send heartbeats, check the others and finish their takeovers."""
     for _ in range(count):
         async with asyncio.TaskGroup() as group:
             await asyncio.gather(*(one.monitor._beat_once(group) for one in live_workers))
@@ -135,14 +135,14 @@ async def test_dead_worker_on_same_machine_is_taken_over_at_first_check(
 
 
 async def test_live_worker_is_never_taken_over(database: InterruptibleDatabase) -> None:
-    living = await join_workers(database, "one", "other", "third")
-    await run_rounds(MANY_ROUNDS, *living)
-    assert [one.taken_over for one in living] == [[], [], []]
-    for _ in range(MANY_ROUNDS):  # those who are slow live too
-        await run_rounds(MAX_MISSED_HEARTBEATS - 1, living[0])
-        await run_rounds(1, *living[1:])
-    assert [one.taken_over for one in living] == [[], [], []]
-    assert [one.fenced_count for one in living] == [0, 0, 0]
+    live_workers = await join_workers(database, "one", "other", "third")
+    await run_rounds(MANY_ROUNDS, *live_workers)
+    assert [one.taken_over for one in live_workers] == [[], [], []]
+    for _ in range(MANY_ROUNDS):  # slow workers are alive too
+        await run_rounds(MAX_MISSED_HEARTBEATS - 1, live_workers[0])
+        await run_rounds(1, *live_workers[1:])
+    assert [one.taken_over for one in live_workers] == [[], [], []]
+    assert [one.fenced_count for one in live_workers] == [0, 0, 0]
 
 
 async def test_worker_that_was_taken_over_is_fenced_on_next_heartbeat(
@@ -181,16 +181,16 @@ async def test_takeover_does_not_depend_on_system_clock(
 async def test_no_worker_is_taken_over_while_database_is_unavailable(
     database: InterruptibleDatabase, what: str
 ) -> None:
-    living = await join_workers(database, "one", "other", "third")
-    await run_rounds(MAX_MISSED_HEARTBEATS, *living)
+    live_workers = await join_workers(database, "one", "other", "third")
+    await run_rounds(MAX_MISSED_HEARTBEATS, *live_workers)
     database.can_read, database.can_write = what == "writing", False
-    await run_rounds(MANY_ROUNDS, *living)
+    await run_rounds(MANY_ROUNDS, *live_workers)
     database.can_read = database.can_write = True
-    for one in living:
+    for one in live_workers:
         await run_rounds(1, one)
-    await run_rounds(MANY_ROUNDS, *living)
-    assert [one.taken_over for one in living] == [[], [], []]
-    assert [one.fenced_count for one in living] == [0, 0, 0]
+    await run_rounds(MANY_ROUNDS, *live_workers)
+    assert [one.taken_over for one in live_workers] == [[], [], []]
+    assert [one.fenced_count for one in live_workers] == [0, 0, 0]
 
 
 async def test_worker_that_dies_during_takeover_is_replaced(database: InterruptibleDatabase) -> None:
@@ -285,7 +285,7 @@ async def test_unregistered_worker_marked_as_left_is_taken_over_once(database: I
     one, other = await join_workers(database, "one", "other")
     for _ in range(2):
         await WorkerRegistry(database).register_as_left("stranger")
-    await WorkerRegistry(database).register_as_left("one")  # who is on the roll stays as it is
+    await WorkerRegistry(database).register_as_left("one")  # a registered worker stays unchanged
     await run_rounds(MANY_ROUNDS, one, other)
     assert [*one.taken_over, *other.taken_over] == ["stranger"]
     assert await worker_rows(database) == {"one": None, "other": None}
@@ -305,7 +305,7 @@ async def test_run_added_during_takeover_is_found_or_rejected(database: Interrup
     adding = asyncio.create_task(add())
     await wait_until(lambda: bool(added))
     async with asyncio.timeout(60):
-        while not one.taken_over:  # its line is held most of the time, and each round tries once
+        while not one.taken_over:  # its row is locked most of the time, and each round tries once
             await run_rounds(1, one)
     with pytest.raises(ShuttingDown):
         await adding
@@ -341,17 +341,17 @@ async def test_run_heartbeats_takes_over_dead_and_leaving_workers(
     )
     machine.mkdir()
     (machine / "mortal").touch()
-    beating = {one.id: asyncio.create_task(one.monitor.run_heartbeats()) for one in joined}
-    beating["mortal"].cancel()
+    heartbeats = {one.id: asyncio.create_task(one.monitor.run_heartbeats()) for one in joined}
+    heartbeats["mortal"].cancel()
     await wait_until(lambda: [*one.taken_over, *other.taken_over] == ["mortal"])
     await one.monitor.leave_cluster()
     await wait_until(lambda: "one" in other.taken_over)
     async with asyncio.timeout(60):
-        await beating["one"]
+        await heartbeats["one"]
         while await worker_rows(database) != {"other": None}:
             await asyncio.sleep(0.01)
-    beating["other"].cancel()
-    await asyncio.gather(*beating.values(), return_exceptions=True)
+    heartbeats["other"].cancel()
+    await asyncio.gather(*heartbeats.values(), return_exceptions=True)
     assert one.fenced_count == other.fenced_count == mortal.fenced_count == 0
 
 
@@ -369,11 +369,11 @@ async def test_heartbeats_continue_during_takeover(database: InterruptibleDataba
         done.set()
 
     successor.before_takeover = linger
-    beating = asyncio.create_task(successor.monitor.run_heartbeats())
+    heartbeats = asyncio.create_task(successor.monitor.run_heartbeats())
     async with asyncio.timeout(60):
         await done.wait()
-    beating.cancel()
-    await asyncio.gather(beating, return_exceptions=True)
+    heartbeats.cancel()
+    await asyncio.gather(heartbeats, return_exceptions=True)
 
 
 async def test_heartbeats_continue_while_row_of_dead_worker_is_locked(
@@ -395,13 +395,13 @@ REGISTERED_WORKERS = {"one", "other"}
 
 
 def test_dead_workers_are_those_with_unlocked_file(tmp_path: Path) -> None:
-    here = WorkerLockFiles(tmp_path / "workers")
-    assert here.dead_workers(REGISTERED_WORKERS) == set()
-    with here.lock_worker_file("one"):
-        assert here.dead_workers(REGISTERED_WORKERS) == set()
+    lock_files = WorkerLockFiles(tmp_path / "workers")
+    assert lock_files.dead_workers(REGISTERED_WORKERS) == set()
+    with lock_files.lock_worker_file("one"):
+        assert lock_files.dead_workers(REGISTERED_WORKERS) == set()
         (tmp_path / "workers" / "other").touch()
-        assert here.dead_workers(REGISTERED_WORKERS) == {"other"}
-        assert here.dead_workers(REGISTERED_WORKERS) == {"other"}  # until it is struck off
+        assert lock_files.dead_workers(REGISTERED_WORKERS) == {"other"}
+        assert lock_files.dead_workers(REGISTERED_WORKERS) == {"other"}  # until it is deregistered
 
 
 def test_lock_worker_file_removes_file_on_exit(tmp_path: Path) -> None:
@@ -427,8 +427,10 @@ def test_lock_worker_file_creates_no_file_when_locking_is_unavailable(
 
 
 def test_worker_lock_folder_differs_by_machine_and_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = [worker_lock_folder(tmp_path, url) for url in ("postgresql://one:secret@db/moot", "postgresql://db/other")]
+    on_this_machine = [
+        worker_lock_folder(tmp_path, url) for url in ("postgresql://one:secret@db/moot", "postgresql://db/other")
+    ]
     monkeypatch.setattr("platform.node", lambda: "elsewhere")
-    folders = {*here, worker_lock_folder(tmp_path, "postgresql://db/other")}
+    folders = {*on_this_machine, worker_lock_folder(tmp_path, "postgresql://db/other")}
     assert len(folders) == 3
     assert not any("secret" in str(folder) for folder in folders)

@@ -1,4 +1,4 @@
-"""A table where nobody is asked anything: it notes who was to speak, and answers as it was told to."""
+"""A table that calls no model. It records who speaks and returns the statuses that the test chose."""
 
 from collections.abc import Coroutine, Mapping, Sequence
 
@@ -14,14 +14,15 @@ from moot.types.run_plan import RunPlan
 
 
 class FakeRunStopped(Exception):
-    """The run was stopped, so the mode is left."""
+    """Leaves the mode because the run was stopped."""
 
 
 class FakeTable:
-    """`told` is the dialogue: a line for every stage, and one for each turn with what its speaker could see.
+    """`log` has a line for every stage, and one for each turn with the view of its speaker.
 
-    `ends` says how a participant's turns end, one after the other; they are completed when nothing is said. After
-    `stopped_after` turns the run is stopped. `finds` are what inquiries come to, by name; `poor` cannot be afforded.
+    `statuses` are the statuses of a participant's turns, in order; further turns are completed. After
+    `stopped_after` turns the run is stopped. `results` are the results of analyses, by name. `unaffordable` names the
+    steps that cost too much.
     """
 
     def __init__(
@@ -76,11 +77,11 @@ class FakeTable:
         lane_status: LaneStatus | None = None,
     ) -> dict[str, TurnStatus]:
         self._raise_if_stopped()
-        told = f", told to {build_instructions.__name__}" if build_instructions else ""
+        instructed = f", with {build_instructions.__name__}" if build_instructions else ""
         lanes = f", each in a lane that is then {lane_status}" if lane_status else ""
-        self.log.append(f"all at once{told}{lanes}:")
-        speaking = self.plan.responding_participants if participants is None else participants
-        return {one.id: self._record_turn(one, f"{stage}/{round}", view) for one in speaking}
+        self.log.append(f"all at once{instructed}{lanes}:")
+        speakers = self.plan.responding_participants if participants is None else participants
+        return {one.id: self._record_turn(one, f"{stage}/{round}", view) for one in speakers}
 
     async def one_speaks(
         self,
@@ -92,7 +93,7 @@ class FakeTable:
         build_instructions: BuildInstructions,
         role: MessageRole,
     ) -> TurnStatus:
-        self.log.append(f"one, as {role}, told to {build_instructions.__name__}:")
+        self.log.append(f"one, as {role}, with {build_instructions.__name__}:")
         status: TurnStatus = "failed"
         for who in candidates:
             status = self._record_turn(who, f"{stage}/{round}", view)

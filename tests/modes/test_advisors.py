@@ -9,8 +9,8 @@ CROSS_TALK_AND_SYNTHESIS = AdvisorOptions(cross_talk=True, synthesis=True)
 
 
 def with_active(run_plan: RunPlan, *ids: str) -> RunPlan:
-    seats = tuple(replace(who, active=who.id in ids) for who in run_plan.participants)
-    return replace(run_plan, participants=seats)
+    participants = tuple(replace(who, active=who.id in ids) for who in run_plan.participants)
+    return replace(run_plan, participants=participants)
 
 
 async def test_advisors_answer_in_parallel_in_their_own_threads() -> None:
@@ -30,12 +30,12 @@ async def test_advisors_cross_talk_once_and_first_synthesizes() -> None:
     assert table.log[4:] == [
         "answer/0/gamma sees advisor_view",
         "cross_talk 0",
-        "all at once, told to cross_talk_instructions:",
+        "all at once, with cross_talk_instructions:",
         "cross_talk/0/alpha sees advisor_view",
         "cross_talk/0/beta sees advisor_view",
         "cross_talk/0/gamma sees advisor_view",
         "synthesis 0",
-        "one, as synthesis, told to advisor_synthesis_instructions:",
+        "one, as synthesis, with advisor_synthesis_instructions:",
         "synthesis/0/alpha sees advisor_view",
     ]
 
@@ -87,7 +87,7 @@ async def test_inactive_advisor_is_not_called() -> None:
     ]
 
 
-async def test_first_participant_answers_plainly_when_nobody_is_active() -> None:
+async def test_first_participant_answers_plainly_when_no_advisor_is_active() -> None:
     table = FakeTable(with_active(plan("advisors", 3, advisors=CROSS_TALK_AND_SYNTHESIS)))
     await advisors(table)
     assert table.log == ["answer/0/alpha sees everything"]

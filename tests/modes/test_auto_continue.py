@@ -41,7 +41,7 @@ async def test_auto_continue_skips_to_next_participant_after_failure() -> None:
     ]
 
 
-async def test_auto_continue_ends_when_nobody_can_speak() -> None:
+async def test_auto_continue_ends_when_no_participant_can_speak() -> None:
     table = FakeTable(plan("continue", 2, turns=20), {"alpha": ["completed", "stopped"], "beta": ["failed", "stopped"]})
     await auto_continue(table)
     assert [line.partition(" ")[0] for line in table.log] == [

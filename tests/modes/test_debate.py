@@ -5,11 +5,11 @@ from tests.modes.fake_table import FakeTable, plan
 
 
 async def test_debate_runs_answers_rebuttals_then_synthesis_beside_analyses() -> None:
-    ballots = [
+    votes = [
         VoteCast(cache_key=who, participant=who, ranking=(others,))
         for who, others in (("alpha", ("beta", "gamma")), ("beta", ("alpha", "gamma")))
     ]
-    table = FakeTable(plan("debate", 3, task_model="a/cheap"), results={"ranking": ballots})
+    table = FakeTable(plan("debate", 3, task_model="a/cheap"), results={"ranking": votes})
     await debate(table)
     assert table.log == [
         "initial 0",
@@ -18,13 +18,13 @@ async def test_debate_runs_answers_rebuttals_then_synthesis_beside_analyses() ->
         "initial/0/beta sees own_thread",
         "initial/0/gamma sees own_thread",
         "debate 0",
-        "all at once, told to rebuttal_instructions, each in a lane that is then complete:",
+        "all at once, with rebuttal_instructions, each in a lane that is then complete:",
         "debate/0/alpha sees own_thread",
         "debate/0/beta sees own_thread",
         "debate/0/gamma sees own_thread",
         "synthesis 0",
         "at the same time:",
-        "one, as synthesis, told to synthesis_instructions:",
+        "one, as synthesis, with synthesis_instructions:",
         "synthesis/0/alpha sees with_instructions",
         "alpha (a/cheap) looks for summary in vain",
         "alpha (a/cheap) looks for claims in vain",
@@ -62,10 +62,10 @@ async def test_chosen_lead_synthesizes() -> None:
     await debate(table)
     assert "synthesis/0/beta sees with_instructions" in table.log
     assert "beta (a/one) looks for summary in vain" in table.log
-    assert not any("ranking" in line for line in table.log)  # two cannot be ranked
+    assert not any("ranking" in line for line in table.log)  # a ranking needs three answers
 
 
-async def test_debate_ends_when_nobody_answers() -> None:
+async def test_debate_ends_when_no_participant_answers() -> None:
     table = FakeTable(plan("debate", 2), {"alpha": ["failed"], "beta": ["stopped"]})
     await debate(table)
     assert table.log[-1] == "initial/0/beta sees own_thread: stopped"

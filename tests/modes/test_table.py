@@ -1,4 +1,4 @@
-"""What holds for every mode, whatever it does at its table."""
+"""Properties of every mode."""
 
 from collections.abc import Mapping
 from typing import get_args
@@ -22,15 +22,15 @@ turn_status_lists = st.dictionaries(
 
 
 @pytest.mark.parametrize("mode", PROGRAMS)
-@given(ends=turn_status_lists, seats=st.integers(1, 3), rounds=st.integers(1, 4), turns=st.integers(1, 9))
+@given(ends=turn_status_lists, participants=st.integers(1, 3), rounds=st.integers(1, 4), turns=st.integers(1, 9))
 async def test_every_mode_ends_and_names_every_turn_uniquely(
-    mode: str, ends: Mapping[str, list[TurnStatus]], seats: int, rounds: int, turns: int
+    mode: str, ends: Mapping[str, list[TurnStatus]], participants: int, rounds: int, turns: int
 ) -> None:
-    table = FakeTable(plan(mode, seats, rounds=rounds, turns=turns, directed=DirectedOptions(turns=turns)), ends)
+    table = FakeTable(plan(mode, participants, rounds=rounds, turns=turns, directed=DirectedOptions(turns=turns)), ends)
     at: Table = table
     await PROGRAMS[mode](at)
     spoken = [line for line in table.log if " sees " in line]
-    assert 1 <= len(spoken) <= seats * (rounds + 2) + max(turns, table.plan.directed.turns)
+    assert 1 <= len(spoken) <= participants * (rounds + 2) + max(turns, table.plan.directed.turns)
     assert all(any(f"sees {view}" in line for view in VIEWS) for line in spoken)
     assert {line.partition("/")[0] for line in spoken} <= {*MODES[mode].stages}
 

@@ -1,4 +1,4 @@
-"""Ask axe whether everybody can use what is on the page."""
+"""Check the accessibility of the page with axe."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.support.node import WEB_FOLDER
 
 SEVERE_IMPACTS = {"serious", "critical"}
 ATTEMPTS = 3  # what is wrong stays wrong; on a slow machine a change of colours may take longer than a look
-# Colours that are just changing, from light to dark say, are nobody's colours.
+# Colours in the middle of a change, such as from light to dark, are not checked.
 WAIT_FOR_TRANSITIONS_JS = """async () => {
     for (let frames = 0; frames < 2; frames++) await new Promise(requestAnimationFrame);
     const changes = document.getAnimations().filter((one) => one instanceof CSSTransition);

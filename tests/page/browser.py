@@ -1,4 +1,4 @@
-"""The Chromium of the journeys. `python -m tests.page.browser` installs one where there is none; tests never do."""
+"""The Chromium of the page tests. `python -m tests.page.browser` installs one where there is none; tests never do."""
 
 import os
 import platform
@@ -46,7 +46,7 @@ async def launch_browser(playwright: Playwright, names: Sequence[str] = BROWSERS
 
 
 def install_browser() -> None:
-    """Install a Chromium, unless there is one: from Debian if that is what runs here, else by Playwright."""
+    """Install a Chromium, unless there is one: from Debian if this is Debian, else by Playwright."""
     with hold_process_lock("chromium"):
         if _find_executable(BROWSERS):
             return

@@ -1,6 +1,6 @@
-"""A real Chromium for the page's journeys, started once; every test gets an empty page.
+"""A real Chromium for the tests of the page, started once; every test gets an empty page.
 
-The browser outlives a test, so these tests and their fixtures run in the loop of the session: an async fixture here
+The browser outlives a test, so these tests and their fixtures run in the loop of the session: an async fixture
 says `@pytest_asyncio.fixture(loop_scope="session")`.
 """
 
@@ -57,7 +57,7 @@ async def page(contexts: BrowserContexts) -> AsyncIterator[Page]:
 
 @pytest_asyncio.fixture(loop_scope="session", autouse=True)
 async def page_errors(page: Page) -> AsyncIterator[PageErrors]:
-    """Fail a test on console errors, refusals by the content policy, dialogs and requests to other hosts."""
+    """Fail a test on console errors, violations of the content policy, dialogs and requests to other hosts."""
     watch = PageErrors(page)
     yield watch
     watch.assert_none()
@@ -66,12 +66,12 @@ async def page_errors(page: Page) -> AsyncIterator[PageErrors]:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shared_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[SharedServer]:
     """Serve Moot and its page as a process of its own, for all tests of this process."""
-    async with run_shared_server(tmp_path_factory.mktemp("house")) as house:
-        yield house
+    async with run_shared_server(tmp_path_factory.mktemp("shared_server")) as shared:
+        yield shared
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def server(shared_server: SharedServer, page: Page) -> AsyncIterator[MootServer]:
-    """Be a guest with nobody's data; the page is logged in, and so is whoever calls the server."""
+    """Log in a new account without data, on the page and in every call of the server."""
     async with log_in_new_account(shared_server, page) as server:
         yield server

@@ -43,7 +43,9 @@ class BrowserContexts:
         page.on("framenavigated", lambda frame: origins.add(_origin(frame)))
         yield page
         await _reset_context(context, page, origins)
-        self._reusable[device] = context  # after a test that failed in `_empty`, the next one gets a new context
+        self._reusable[device] = (
+            context  # after a test that failed in `_reset_context`, the next one gets a new context
+        )
 
     async def _new_context(self, options: dict[str, Any]) -> BrowserContext:
         context = await self._browser.new_context(reduced_motion="reduce", **options)

@@ -1,4 +1,4 @@
-"""A server that is left before it ends: what a page misses then is nobody's mistake, and is not watched."""
+"""A server of one test. The page leaves it before it ends, so that lost connections are not errors."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,7 +9,7 @@ from playwright.async_api import Page
 from tests.page.scripted_models import FALLBACK_SETTINGS, SCRIPTS
 from tests.support.moot_server import MootServer, run_moot_server
 
-SCRIPT_SETTINGS = '\n[providers.scripted]\nscript = "voices.toml"\n'
+SCRIPT_SETTINGS = '\n[providers.scripted]\nscript = "scripts.toml"\n'
 
 
 @asynccontextmanager
@@ -22,7 +22,7 @@ async def run_server_for_page(
     scripts: str = "",
     **environment: str,
 ) -> AsyncIterator[MootServer]:
-    """Serve until the block ends, and take the page away first. Voices are scripts beside those of all journeys."""
+    """Serve until the block ends; the page leaves the server first. `scripts` are added to the common scripts."""
     settings = write_script_settings(folder, settings, scripts)
     async with run_moot_server(folder, database_url, settings=settings, **environment) as server:
         yield server
@@ -30,12 +30,12 @@ async def run_server_for_page(
 
 
 def write_script_settings(folder: Path, settings: str, scripts: str) -> str:
-    """Write the scripts of all journeys and some more into a folder, and return settings that name them."""
-    (folder / "voices.toml").write_text(SCRIPTS + scripts, "utf-8")
+    """Write the common scripts and more scripts into a folder, and return settings that name them."""
+    (folder / "scripts.toml").write_text(SCRIPTS + scripts, "utf-8")
     return settings + SCRIPT_SETTINGS + FALLBACK_SETTINGS
 
 
 async def leave_server(page: Page) -> None:
-    """Take the page away from its server."""
-    await page.unroute_all(behavior="ignoreErrors")  # what is still on its way finds no server
+    """Move the page to about:blank."""
+    await page.unroute_all(behavior="ignoreErrors")  # pending requests find no server
     await page.goto("about:blank")

@@ -1,4 +1,4 @@
-"""A page that is watched: what must never happen on it, whatever a test does."""
+"""Errors of a page that must never happen in any test."""
 
 import re
 from urllib.parse import urlsplit
@@ -9,7 +9,7 @@ LOCAL_HOSTS = {"127.0.0.1", "localhost"}
 
 
 class PageErrors:
-    """Keeps errors, refusals by the content policy, dialogs and requests to other hosts."""
+    """Records errors, violations of the content policy, dialogs and requests to other hosts."""
 
     def __init__(self, page: Page) -> None:
         self.problems: list[str] = []
@@ -20,11 +20,11 @@ class PageErrors:
         page.on("request", self._on_request)
 
     def allow(self, pattern: str) -> None:
-        """Let something pass that this test brings about on purpose."""
+        """Allow an error that this test causes on purpose."""
         self._allowed.append(re.compile(pattern))
 
     def assert_none(self) -> None:
-        """Fail where something happened that nobody allowed."""
+        """Fail if an error happened that the test did not allow."""
         troubles = [one for one in self.problems if not any(known.search(one) for known in self._allowed)]
         assert not troubles, "\n".join(troubles)
 

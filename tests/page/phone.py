@@ -73,7 +73,7 @@ async def assert_fits_phone(page: Page) -> None:
     await chromium.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
     await page.set_viewport_size(PHONE)
     await page.wait_for_function("matchMedia('(pointer: coarse)').matches")
-    await wait_frames(page, 2)  # so that the page has heard of its new size
+    await wait_frames(page, 2)  # so that the page has its new size
     await assert_fits_screen(page)
     await page.set_viewport_size(before)
     await chromium.send("Emulation.setTouchEmulationEnabled", {"enabled": False})

@@ -1,4 +1,4 @@
-"""The scripted models of the journeys, beside those that ship: one set, so that journeys can share a server."""
+"""Scripted models for the tests of the page, besides the built-in ones: one set, so that tests can share a server."""
 
 import json
 
@@ -53,7 +53,7 @@ SENTENCE = "Everyone who sits at it can see everyone else, and nobody has to sta
 
 LONG_ANSWER = " ".join([SAMPLE_ANSWER] * 4)
 
-# Unending speaks until it is stopped, however long a test takes to do that; silent never says a word.
+# `unending` streams until it is stopped; `silent` never sends text.
 SPEAKING_SCRIPTS = f"""
 [unending]
 answer = "A table has no head. "
@@ -83,7 +83,7 @@ answer_if_contains = {{ "would gain anything by debating" = '{{"agree": true, "r
 answer = "A round one."
 finish_reason = "length"
 """
-# Who answers instead of those who always fail.
+# The fallbacks of models that always fail.
 FAILING_SCRIPTS = """
 [locked]
 fault = "unauthorized"
@@ -110,9 +110,9 @@ MAX_FAST_INTERVAL_SECONDS = 0.03  # a script with pauses no longer than this has
 
 
 def without_pauses(script: Script) -> str:
-    """Return a script that says the same without pauses and in fewer pieces: each is work for server and page."""
+    """Return a script with the same answer, without pauses and in fewer pieces: each piece costs time."""
     when = ", ".join(
-        f"{_toml_string(asked)} = {_toml_string(said)}" for asked, said in script.answer_if_contains.items()
+        f"{_toml_string(text)} = {_toml_string(answer)}" for text, answer in script.answer_if_contains.items()
     )
     return f"answer = {_toml_string(script.answer)}\nthoughts = {_toml_string(script.thoughts)}\nanswer_if_contains = {{ {when} }}\nchunk_chars = 80\n"
 

@@ -1,4 +1,4 @@
-"""One server for many journeys: each test is its guest, with an account and a tenant of its own.
+"""One server for many tests: each test has an account and a tenant of its own.
 
 A test that kills its server, or gives it settings of its own, starts one with `visiting`.
 """

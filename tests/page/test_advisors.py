@@ -1,4 +1,4 @@
-"""Advisors: the phase of each, one that rests and is woken, words to each other, and what it comes to."""
+"""Advisors: their phases, one that is inactive and activated again, cross talk, and the synthesis."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The browser of the journeys is there, and what must never happen is seen."""
+"""The browser of the page tests works, and forbidden errors are detected."""
 
 import asyncio
 from pathlib import Path

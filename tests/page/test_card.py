@@ -1,4 +1,4 @@
-"""Cards: what was said, by whom and at what price, and all that can be done with it."""
+"""Cards: the answer, its participant and its cost, and all actions on it."""
 
 import re
 from typing import Any
@@ -51,7 +51,7 @@ async def choose_menu_item(page: Page, name: str, item: str) -> None:
 
 
 async def regenerate_with_model(page: Page, name: str, model: str) -> None:
-    """Let somebody's answer be given by another model."""
+    """Regenerate the answer of a participant with another model."""
     await choose_menu_item(page, name, "Regenerate with another model")
     picker = page.get_by_role("dialog", name=f"Change the model of {name}")
     await picker.get_by_role("combobox", name="Model", exact=True).fill(model)
@@ -164,7 +164,7 @@ async def test_answer_is_regenerated_selected_edited_copied_and_its_prompt_shown
     await page.keyboard.press("Escape")
     await expect(sheet).to_have_count(0)
 
-    # Assertions are about the version that counts, not about the one that is looked at.
+    # Assertions are about the selected version, not about the one that is shown.
     await wait_until_idle(page)
     counts = await stable_text(echo.locator(".markdown"))
     await echo.get_by_role("button", name="Earlier version").click()
@@ -186,14 +186,14 @@ async def test_one_participant_is_stopped_and_new_version_streams_in_its_card(se
     await expect(slow.get_by_role("button", name="Copy this answer")).to_be_visible()
     await expect(slow.get_by_text("Stopped")).to_have_count(0)
     await wait_until_idle(page)
-    said = await stable_text(slow.locator(".markdown"))
+    text = await stable_text(slow.locator(".markdown"))
 
     await regenerate_with_model(page, "Slow", "scripted/unending")
     await expect(slow.get_by_text("New version")).to_be_visible()
     await expect(page.get_by_role("article")).to_have_count(2)
     await slow.get_by_role("button", name="Stop Slow").click()
     await expect(slow.get_by_text("New version")).to_have_count(0)
-    await expect(slow.locator(".markdown")).to_have_text(said)
+    await expect(slow.locator(".markdown")).to_have_text(text)
     await wait_until_idle(page)
 
     await unending.get_by_role("button", name="Retry").click()
@@ -266,7 +266,7 @@ async def test_answers_are_shown_in_columns_tabs_or_phone_carousel(server: MootS
     await expect(card(page, "Steady")).to_be_visible()
     await assert_focus_visible(page)
     await assert_accessible(page)
-    # Whom one addresses alone has no tabs, and as much room as with them.
+    # An answer to a message for one participant has no tabs, and the same width.
     with_tabs = await cards.bounding_box()
     only = await server.post(f"/api/discussions/{id}/messages", {"message": "And you?", "to": ["echo"]})
     await server.run_events(only.body["run"]["id"])

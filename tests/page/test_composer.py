@@ -1,4 +1,4 @@
-"""The composer: how a message is written, what goes with it, and what happens when it is not taken."""
+"""The composer: how a message is written, its attachments and options, and what happens when it is rejected."""
 
 import base64
 import re
@@ -137,7 +137,7 @@ async def test_reference_summary_is_shown_under_message_and_after_reload(server:
 async def test_files_are_attached_by_button_drop_and_paste_and_sent(
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
-    page_errors.allow("400")  # the server refuses the file that is no text
+    page_errors.allow("400")  # the server rejects the file that is not text
     id = await open_discussion(server, "echo")
     await page.goto(f"{server.url}/d/{id}")
     composer = page.get_by_role("form", name="Your message")
@@ -175,8 +175,8 @@ async def test_send_rejects_file_that_a_participant_cannot_read(
 ) -> None:
     page_errors.allow("400")
     id = await open_discussion(server, "echo")
-    seats = [{"model": "scripted/echo", "name": "Echo"}, {"model": "local/smollm2", "name": "Tiny"}]
-    changed = await server.call("PATCH", f"/api/discussions/{id}", {"participants": seats})
+    participants = [{"model": "scripted/echo", "name": "Echo"}, {"model": "local/smollm2", "name": "Tiny"}]
+    changed = await server.call("PATCH", f"/api/discussions/{id}", {"participants": participants})
     assert changed.status == 200, changed
     await page.goto(f"{server.url}/d/{id}")
     composer = page.get_by_role("form", name="Your message")
@@ -223,8 +223,8 @@ async def test_rejected_message_keeps_text_and_shows_error(tmp_path: Path, page:
     scripts = '[dear]\nanswer = "Dear."\nusd_per_million_tokens = 1000.0\n'
     async with run_server_for_page(page, tmp_path, settings=settings, scripts=scripts) as server:
         id = await open_discussion(server, "echo")
-        seats = [{"model": "scripted/dear", "name": "Dear"}]
-        changed = await server.call("PATCH", f"/api/discussions/{id}", {"participants": seats})
+        participants = [{"model": "scripted/dear", "name": "Dear"}]
+        changed = await server.call("PATCH", f"/api/discussions/{id}", {"participants": participants})
         assert changed.status == 200, changed
         await page.goto(f"{server.url}/d/{id}")
         alert = page.get_by_role("form", name="Your message").get_by_role("alert")
@@ -266,5 +266,5 @@ async def test_resend_after_lost_response_and_reload_reuses_idempotency_key(
     first, second = ((one.headers["idempotency-key"], one.post_data) for one in sent)
     assert first == second
     assert '"max_cost_usd":0.5' in (first[1] or "")
-    said = (await server.get(f"/api/discussions/{id}")).body["messages"]
-    assert [one["content"] for one in said if one["role"] == "user"] == ["About Tables?", "And square?"]
+    messages = (await server.get(f"/api/discussions/{id}")).body["messages"]
+    assert [one["content"] for one in messages if one["role"] == "user"] == ["About Tables?", "And square?"]

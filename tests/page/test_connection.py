@@ -1,4 +1,4 @@
-"""A reload, a lost network, a killed server: the page picks up where it was, without a gap and without a repeat."""
+"""A reload, a lost network, a killed server: the page continues without gaps and without repeated text."""
 
 import asyncio
 import re
@@ -32,7 +32,7 @@ CARD_TEXTS_JS = "(cards) => cards.map((card) => card.querySelector('.markdown')?
 
 
 async def open_speaking_discussion(server: MootServer, page: Page) -> str:
-    """Open a discussion in which two speak for seconds, on a page that is loaded, and wait for the first words."""
+    """Start a discussion of two that stream for seconds, show it on the page, and wait for the first text."""
     body = {"message": "Why?", "title": "Long", "participants": ["scripted/lasting", "scripted/lasting"]}
     await page.goto(server.url)
     await expect(discussion_list(page)).to_contain_text("Connected")
@@ -48,7 +48,7 @@ def discussion_list(page: Page) -> Locator:
 
 
 async def kill_server(server: MootServer, page: Page) -> None:
-    """Kill the server, so that it can be started again where the page looks for it, and see that this is said."""
+    """Kill the server, so that it can start again at the same address, and wait until the page shows that."""
     await expect(discussion_list(page)).to_contain_text("Connected")
     server.arguments[server.arguments.index("--port") + 1] = str(urlsplit(server.url).port)
     server.kill()
@@ -61,19 +61,19 @@ async def rename_discussion(server: MootServer, id: str, title: str) -> None:
 
 
 async def count_animations(page: Page) -> int:
-    """Count what is shown as alive."""
+    """Count the animations of live answers."""
     return int(await page.evaluate(COUNT_ANIMATIONS_JS))
 
 
 async def card_texts(page: Page) -> list[str]:
-    """Read what each card says; one that has just begun, or begun anew, says nothing yet."""
+    """Return the text of each card. A card that has just started, or started again, is empty."""
     return list(await page.get_by_role("article").evaluate_all(CARD_TEXTS_JS))
 
 
 async def wait_for_complete_answers(page: Page, before: Sequence[str] = ("", ""), *, restarted: bool = False) -> None:
-    """Hear both to their ends: what is shown meanwhile is always the beginning of the whole, and only grows.
+    """Watch both answers to their ends: the text on the page is always a prefix of the answer, and only grows.
 
-    An answer that a crash cut off is begun anew, and may be shorter then.
+    An answer that a crash interrupted starts again, and may be shorter then.
     """
     shown: Sequence[str] = before
     async with asyncio.timeout(PAGE_TIMEOUT_SECONDS):
@@ -90,14 +90,14 @@ async def wait_for_complete_answers(page: Page, before: Sequence[str] = ("", "")
 
 async def test_reload_during_run_loses_no_text(server: MootServer, page: Page) -> None:
     await open_speaking_discussion(server, page)
-    said = page.get_by_role("main").get_by_role("status")
-    await expect(said).to_have_text("Alpha and Beta are speaking.")
+    announcement = page.get_by_role("main").get_by_role("status")
+    await expect(announcement).to_have_text("Alpha and Beta are speaking.")
     before = await card_texts(page)
     await page.reload()
     for place, text in enumerate(before):
         await expect(page.get_by_role("article").nth(place)).to_contain_text(text)
     await wait_for_complete_answers(page, before)
-    await expect(said).to_have_text("2 answers are ready.")
+    await expect(announcement).to_have_text("2 answers are ready.")
 
 
 async def test_lost_network_is_shown_and_stream_catches_up_after_reconnect(
@@ -115,7 +115,7 @@ async def test_lost_network_is_shown_and_stream_catches_up_after_reconnect(
 
 
 async def test_page_in_back_forward_cache_closes_its_connection(server: MootServer, page: Page) -> None:
-    """Browsers have six for a server; Playwright's keeps no such page by itself, so it is told of both events."""
+    """Browsers allow six connections to a server. Playwright does not freeze pages, so the test sends both events."""
     await page.goto(server.url)
     for name, words in (("pagehide", "No connection"), ("pageshow", "Connected")):
         await expect(discussion_list(page)).to_contain_text("No connection" if name == "pageshow" else "Connected")
@@ -188,7 +188,7 @@ async def test_offline_page_shows_no_activity_and_no_layout_shift(
     await expect(cards).to_have_count(2)
     await expect(spoken).to_have_text("Alpha and Beta are speaking.")
     await expect(discussion_list(page).get_by_label("is generating")).to_be_visible()
-    assert await count_animations(page) == 2  # those who have said nothing yet
+    assert await count_animations(page) == 2  # the cards without text
     still = [
         discussion_list(page).get_by_role("link", name="New discussion"),
         discussion_list(page).get_by_label("Search discussions"),
@@ -223,7 +223,7 @@ async def test_offline_page_shows_no_activity_and_no_layout_shift(
 
     await page.context.set_offline(False)
     await expect(spoken).to_have_text("Alpha and Beta are speaking.")
-    assert await count_animations(page) == 2  # those who have said nothing yet
+    assert await count_animations(page) == 2  # the cards without text
     assert (await page.evaluate("announced"))[1:] == ["Connected again."]
     await expect(cards.first).not_to_contain_text(WAITING_TEXT)
     await still[6].click()
@@ -243,9 +243,9 @@ async def test_change_during_stream_reconnect_is_not_missed(server: MootServer, 
     await page.route("**/api/events?discussion=*", delay_stream)
     async with page.expect_request("**/api/events?discussion=*"):
         await discussion_list(page).get_by_role("link", name="Other").click()
-    await rename_discussion(server, ids[0], "Changed while nobody listened")
+    await rename_discussion(server, ids[0], "Changed while disconnected")
     listening.set()
-    await expect(discussion_list(page).get_by_role("link", name="Changed while nobody listened")).to_be_visible()
+    await expect(discussion_list(page).get_by_role("link", name="Changed while disconnected")).to_be_visible()
 
 
 async def test_event_received_before_discussion_is_loaded_is_applied(server: MootServer, page: Page) -> None:
@@ -263,15 +263,15 @@ async def test_event_received_before_discussion_is_loaded_is_applied(server: Moo
             return  # what is read later would have it anyway, and is never answered
         snapshot = await route.fetch()
         async with asyncio.timeout(PAGE_TIMEOUT_SECONDS):
-            while not await discussion_list(page).get_by_role("link", name="Heard").is_visible():
-                await rename_discussion(server, other, "Heard")  # until the new connection listens
+            while not await discussion_list(page).get_by_role("link", name="Received").is_visible():
+                await rename_discussion(server, other, "Received")  # until the new connection listens
                 await page.wait_for_timeout(POLL_MILLISECONDS)
         await rename_discussion(server, id, "After")
         await expect(discussion_list(page).get_by_role("link", name="After")).to_be_visible()
         await route.fulfill(response=snapshot)
 
     def leave_unanswered(route: Route) -> None:
-        lists.append(route)  # so what the shelf shows later has been heard
+        lists.append(route)  # so what the list shows later came as an event
 
     await page.route(re.compile(r"/api/discussions(\?|$)"), leave_unanswered)
     await page.route(f"**/api/discussions/{id}?limit=*", answer_stale)
@@ -373,7 +373,7 @@ async def test_next_list_page_loads_before_list_is_refreshed(server: MootServer,
     await asked.wait()
     await discussion_list(page).get_by_role("link", name="Newer").click()
     async with asyncio.timeout(PAGE_TIMEOUT_SECONDS):
-        while sum(f"/api/discussions/{id}?" in url for url in reads) < 2:  # it is heard that listening began anew
+        while sum(f"/api/discussions/{id}?" in url for url in reads) < 2:  # after the reconnect it reads again
             await page.wait_for_timeout(POLL_MILLISECONDS)
     async with page.expect_response(lambda response: response.url.endswith("?status=active")):
         free.set()

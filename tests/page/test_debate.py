@@ -1,4 +1,4 @@
-"""A debate on the page: phases and lanes while it goes on, what was found in it, and links into it."""
+"""A debate on the page: phases and lanes while it runs, its report, and links into it."""
 
 import re
 from typing import Any
@@ -98,18 +98,18 @@ async def test_quotes_and_links_open_collapsed_rounds_and_lanes(server: MootServ
     await expect(answer).to_contain_text("I change my position.")
     await page.wait_for_function("() => CSS.highlights.has('moot-quote')")
 
-    said = await server.get(f"/api/discussions/{opened['discussion']['id']}")
-    first = next(one for one in said.body["messages"] if one["stage"] == "initial")
+    reply = await server.get(f"/api/discussions/{opened['discussion']['id']}")
+    first = next(one for one in reply.body["messages"] if one["stage"] == "initial")
     await page.goto(f"{address}#{first['id']}")
     await expect(page.locator(f"#{first['id']}")).to_be_in_viewport()
 
-    told = next(one["anchors"]["debate"] for one in report["lanes"] if one["participant"] == "beta")
+    anchor = next(one["anchors"]["debate"] for one in report["lanes"] if one["participant"] == "beta")
     await page.set_viewport_size({"width": PHONE_WIDTH, "height": PHONE_HEIGHT})
     await page.goto("about:blank")
-    await page.goto(f"{address}#{told}")
+    await page.goto(f"{address}#{anchor}")
     thread = page.get_by_role("dialog", name="Beta's thread")
-    await expect(thread.locator(f"#{told}")).to_be_in_viewport()
-    await expect(thread.locator(f"#{told}")).to_contain_text("the first answers of the others")
+    await expect(thread.locator(f"#{anchor}")).to_be_in_viewport()
+    await expect(thread.locator(f"#{anchor}")).to_contain_text("the first answers of the others")
     await assert_fits_phone(page)
     await page.keyboard.press("Escape")
     await expect(thread).to_have_count(0)
@@ -171,7 +171,7 @@ async def test_lane_is_stopped_while_streaming_and_retried(server: MootServer, p
     stop = thread.get_by_role("button", name="Stop Beta")
     place = await stop.bounding_box()
     await expect(thread).to_contain_text("A table has no head. " * 8)
-    assert await stop.bounding_box() == place  # however much is said above it
+    assert await stop.bounding_box() == place  # however much text is above it
     await stop.click()
     await expect(thread.get_by_role("button", name="Retry")).to_be_visible()
     await page.keyboard.press("Escape")
@@ -197,7 +197,7 @@ async def test_participant_beyond_quorum_is_marked_late_and_phases_are_links(ser
     await expect(page.get_by_role("button", name="Retry Gamma")).to_be_visible()
 
     await server.run_events(opened["run"]["id"])
-    await page.reload()  # where somebody may be reading, nothing folds
+    await page.reload()  # after a reload, nothing folds while a person may be reading
     await expect(lane_button(page, "Gamma too late")).to_be_visible()
     late = page.get_by_role("article", name="Gamma", exact=True)
     await expect(late).to_have_count(0)

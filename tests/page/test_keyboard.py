@@ -1,4 +1,4 @@
-"""Without a mouse: from a question to an answer, what can be done with it, what it saw, and back."""
+"""The page without a mouse: from a question to an answer, its actions and its prompt, and back."""
 
 import re
 
@@ -95,7 +95,7 @@ async def test_answer_actions_work_by_keyboard_and_keep_focus(server: MootServer
     await assert_focus_visible(page)
 
 
-@pytest.mark.slow  # the journey of versions in test_card.py shows it for a card, and the other journeys here the keys
+@pytest.mark.slow  # test_card.py tests versions on a card, and the other tests of this file the keys
 async def test_lesson_turn_regenerates_by_keyboard_and_assertions_use_selected_version(
     server: MootServer, page: Page
 ) -> None:
@@ -118,7 +118,7 @@ async def test_lesson_turn_regenerates_by_keyboard_and_assertions_use_selected_v
     await expect(evaluation.get_by_role("blockquote")).to_contain_text("A table has no head")
 
 
-@pytest.mark.slow  # journeys in test_card.py, test_composer.py, test_share.py and test_shell.py show the focus after each act
+@pytest.mark.slow  # test_card.py, test_composer.py, test_share.py and test_shell.py test the focus after each action
 async def test_discussion_is_stopped_rearranged_renamed_and_archived_by_keyboard(
     server: MootServer, page: Page
 ) -> None:
@@ -174,11 +174,11 @@ async def test_discussion_is_stopped_rearranged_renamed_and_archived_by_keyboard
 
     await move_focus_and_press(page, page.get_by_role("button", name="Share"))
     await move_focus_and_press(page, page.get_by_role("menuitem", name="Archive"), by="ArrowUp")
-    shelf = page.get_by_role("navigation", name="Discussions")
-    await expect(shelf.get_by_role("link", name="Round tables")).to_have_count(0)
+    discussion_list = page.get_by_role("navigation", name="Discussions")
+    await expect(discussion_list.get_by_role("link", name="Round tables")).to_have_count(0)
     await assert_focus_visible(page)
     await move_focus_and_press(page, page.get_by_role("button", name="Undo"), by="Shift+Tab")
-    await expect(shelf.get_by_role("link", name="Round tables")).to_be_visible()
+    await expect(discussion_list.get_by_role("link", name="Round tables")).to_be_visible()
     await assert_focus_visible(page)
 
 

@@ -28,7 +28,7 @@ COMPLETE_BOARD = re.compile(
 
 
 class BoardRequests:
-    """Which boards were asked for, and how many of them at the same time at most."""
+    """Records which whiteboards the page requested, and how many at most at the same time."""
 
     def __init__(self, page: Page) -> None:
         self.urls: list[str] = []
@@ -52,22 +52,22 @@ async def test_lesson_is_shown_live_after_reload_and_in_playback(server: MootSer
     fetched = BoardRequests(page)
     await page.goto(f"{server.url}/d/{id}")
     board = page.get_by_role("complementary", name="Whiteboard")
-    said = page.get_by_role("region", name="Messages")
+    messages = page.get_by_role("region", name="Messages")
 
-    await expect(said.get_by_text("It is your turn.")).to_be_visible()
-    await expect(said).to_contain_text("Is the next edge clear to you, too?")
-    await expect(said.get_by_role("listitem").nth(1)).to_contain_text("A listener should say what is not clear.")
-    await expect(said.get_by_text("Left out: spotlight is for teachers.")).to_be_visible()
-    await expect(said.get_by_role("button", name="writes a formula")).to_be_visible()
+    await expect(messages.get_by_text("It is your turn.")).to_be_visible()
+    await expect(messages).to_contain_text("Is the next edge clear to you, too?")
+    await expect(messages.get_by_role("listitem").nth(1)).to_contain_text("A listener should say what is not clear.")
+    await expect(messages.get_by_text("Left out: spotlight is for teachers.")).to_be_visible()
+    await expect(messages.get_by_role("button", name="writes a formula")).to_be_visible()
     await expect(board.get_by_role("img")).to_have_attribute("alt", COMPLETE_BOARD)
     await expect(board.get_by_role("button", name="Live")).to_have_count(0)
     await assert_accessible(page)
 
     await page.reload()
     moment = board.get_by_role("slider", name="Moment")
-    await expect(said.get_by_role("button", name="changes the code")).to_be_visible()
-    await expect(said.get_by_text("Left out: spotlight is for teachers.")).to_be_visible()
-    await expect(said.get_by_text("It is your turn.")).to_be_visible()
+    await expect(messages.get_by_role("button", name="changes the code")).to_be_visible()
+    await expect(messages.get_by_text("Left out: spotlight is for teachers.")).to_be_visible()
+    await expect(messages.get_by_text("It is your turn.")).to_be_visible()
     await expect(board.get_by_role("img")).to_have_attribute("alt", COMPLETE_BOARD)
 
     await moment.press("Home")
@@ -77,12 +77,12 @@ async def test_lesson_is_shown_live_after_reload_and_in_playback(server: MootSer
         await moment.press("ArrowRight")
     await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("n\\^2.$"))
     await expect(board.get_by_role("img")).to_have_attribute("src", re.compile(r"seq=\d+$"))
-    await expect(said.locator("[aria-current=step]")).to_have_text("writes a formula")
+    await expect(messages.locator("[aria-current=step]")).to_have_text("writes a formula")
 
     await page.locator("#main").focus()
     await page.keyboard.press("]")
-    await expect(said.locator("mark")).to_have_text("Could that be more than luck?")
-    await said.get_by_role("button", name="draws a rectangle").click()
+    await expect(messages.locator("mark")).to_have_text("Could that be more than luck?")
+    await messages.get_by_role("button", name="draws a rectangle").click()
     await expect(moment).to_have_attribute("aria-valuetext", re.compile("Alpha draws a rectangle"))
     await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("a rectangle.$"))
     async with page.expect_download() as saved:

@@ -1,4 +1,4 @@
-"""Logging in: what is refused says why, and whoever is logged out in the middle goes on where they were."""
+"""Logging in: a rejection says why, and a user who was logged out continues at the same place."""
 
 from playwright.async_api import Page, expect
 
@@ -19,7 +19,7 @@ async def log_in(page: Page, password: str) -> None:
 async def test_login_rejects_wrong_password_and_returns_to_same_page_after_session_ends(
     shared_server: SharedServer, page: Page, page_errors: PageErrors
 ) -> None:
-    page_errors.allow("status of 401|ERR_INTERNET_DISCONNECTED")  # whoever is not logged in, and a network that goes
+    page_errors.allow("status of 401|ERR_INTERNET_DISCONNECTED")  # not logged in, and offline
     server = shared_server.server
     await Accounts(shared_server.database).create_account("ada", PASSWORD)
     await page.goto(server.url)

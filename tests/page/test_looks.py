@@ -164,7 +164,7 @@ SLOW_RING_VIEWS = (
 )
 
 
-# The journeys of the other views show in the default ring that nothing is too wide or too small, with `fits_a_phone`.
+# The tests of the other views show in the default ring that nothing is too wide or too small, with `assert_fits_phone`.
 @pytest.mark.parametrize(
     "view", [*DEFAULT_RING_VIEWS, *(pytest.param(one, marks=pytest.mark.slow) for one in SLOW_RING_VIEWS)]
 )
@@ -174,7 +174,7 @@ async def test_view_fits_phone_and_is_accessible_in_dark_theme(
     await page.emulate_media(color_scheme="dark")
     show = await view(server)
     async with open_phone_page(contexts, page) as small:
-        for here in (small, page):
-            await show(here)
-            await assert_accessible(here)
+        for shown_page in (small, page):
+            await show(shown_page)
+            await assert_accessible(shown_page)
         await assert_fits_screen(small)

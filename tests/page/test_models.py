@@ -20,7 +20,7 @@ KEY = "sk-canary-0123456789abcdef"
 async def test_provider_key_is_added_and_removed_and_never_shown(
     tmp_path: Path, page: Page, page_errors: PageErrors
 ) -> None:
-    page_errors.allow("status of 400")  # what is no key is refused
+    page_errors.allow("status of 400")  # an invalid key is rejected
     async with performing(FakeProviderServer(Scripts({**BUILT_IN_SCRIPTS, "small": Script()}))) as lab:
         settings = f'[providers.club]\napi = "openai"\nbase_url = "{lab}/v1"\nkey_env = "CLUB_KEY"\n'
         async with run_server_for_page(page, tmp_path, settings=settings, OLLAMA_BASE_URL=f"{lab}/v1") as server:

@@ -32,10 +32,10 @@ answer = "Gold."
 
 
 async def open_discussion_with_models(server: MootServer, *models: str) -> str:
-    """Open a discussion that has cost nothing yet, and seat others at it."""
+    """Create a discussion that has cost nothing yet, and give it other participants."""
     id = await open_discussion(server, message="Which wood?", participants=["scripted/echo"] * len(models))
-    seats = [{"model": model, "name": model.split("/")[1].capitalize()} for model in models]
-    changed = await server.call("PATCH", f"/api/discussions/{id}", {"participants": seats})
+    participants = [{"model": model, "name": model.split("/")[1].capitalize()} for model in models]
+    changed = await server.call("PATCH", f"/api/discussions/{id}", {"participants": participants})
     assert changed.status == 200, changed
     return id
 
@@ -43,7 +43,7 @@ async def open_discussion_with_models(server: MootServer, *models: str) -> str:
 async def test_price_is_estimated_before_and_shown_after_and_unknown_is_not_zero(
     tmp_path: Path, page: Page, page_errors: PageErrors
 ) -> None:
-    page_errors.allow("status of 402")  # what is too dear is refused
+    page_errors.allow("status of 402")  # a message above the budget is rejected
     async with (
         performing(FakeProviderServer(Scripts({"unpriced": Script(answer="Elm.")}))) as lab,
         run_server_for_page(
@@ -79,8 +79,8 @@ async def test_price_is_estimated_before_and_shown_after_and_unknown_is_not_zero
         await page.keyboard.press("Escape")
         await expect(sheet.get_by_role("alert")).to_have_count(0)
         await box.press("Enter")
-        refused = page.get_by_role("form", name="Your message").get_by_role("alert")
-        await expect(refused).to_contain_text("budget")
+        alert = page.get_by_role("form", name="Your message").get_by_role("alert")
+        await expect(alert).to_contain_text("budget")
         await expect(box).to_have_value("Gold?")
-        await refused.get_by_role("link", name="See the budget").click()
+        await alert.get_by_role("link", name="See the budget").click()
         await expect(page.get_by_role("region", name="This week's budget")).to_contain_text("left of $0.05")

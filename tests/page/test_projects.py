@@ -89,8 +89,8 @@ async def test_insights_are_exported_searched_and_consolidated(
     await expect(pain).to_contain_text("High")
     await expect(pain).to_contain_text("Answered by")
     await expect(pain).to_contain_text("A bench uses the corner")
-    said = pain.get_by_role("link", name="message 1").first
-    assert (await said.get_attribute("href") or "").startswith(f"/d/{discussion}#msg_")
+    source_link = pain.get_by_role("link", name="message 1").first
+    assert (await source_link.get_attribute("href") or "").startswith(f"/d/{discussion}#msg_")
     await insights.get_by_role("button", name="Decision").click()
     await expect(insights.get_by_role("article")).to_have_count(1)
     await insights.get_by_role("button", name="All").click()

@@ -1,4 +1,4 @@
-"""A reload: all that was shown of a run is shown again, also what was told beside words."""
+"""A reload: everything of a run is shown again, notices and announcements included."""
 
 from playwright.async_api import Page, expect
 
@@ -10,7 +10,7 @@ MESSAGES_SELECTOR = "[aria-label='Messages']"
 
 
 async def final_text(page: Page) -> str:
-    """Return all words that are shown, once nobody speaks any more."""
+    """Return the whole text of the page, once no participant speaks any more."""
     await expect(page.get_by_role("article").nth(1).get_by_role("button", name="Regenerate")).to_be_visible()
     await expect(page.locator("[aria-busy=true]")).to_have_count(0)
     return await stable_text(page.locator(MESSAGES_SELECTOR))
@@ -38,12 +38,12 @@ async def test_reload_shows_notices_fallbacks_reference_summaries_and_finish_rea
 async def test_reload_announces_stopped_participants(server: MootServer, page: Page) -> None:
     id = await open_discussion(server, participants=["scripted/unending"] * 2, wait=False)
     await page.goto(f"{server.url}/d/{id}")
-    said = page.get_by_role("main").get_by_role("status")
+    announcement = page.get_by_role("main").get_by_role("status")
     await page.get_by_role("button", name="Stop Alpha").click()
-    await expect(said).to_have_text("Alpha was stopped. Beta is speaking.")
+    await expect(announcement).to_have_text("Alpha was stopped. Beta is speaking.")
     await page.reload()
-    await expect(said).to_have_text("Alpha was stopped. Beta is speaking.")
+    await expect(announcement).to_have_text("Alpha was stopped. Beta is speaking.")
     await page.get_by_role("button", name="Stop", exact=True).click()
-    await expect(said).to_have_text("0 answers are ready. Alpha and Beta were stopped.")
+    await expect(announcement).to_have_text("0 answers are ready. Alpha and Beta were stopped.")
     await page.reload()
-    await expect(said).to_have_text("0 answers are ready. Alpha and Beta were stopped.")
+    await expect(announcement).to_have_text("0 answers are ready. Alpha and Beta were stopped.")

@@ -1,4 +1,4 @@
-"""Sharing: downloads with all answers, the link, what it came to, and the archive."""
+"""Sharing: downloads with all answers, the link, the exported summary, and the archive."""
 
 import json
 import re
@@ -46,18 +46,18 @@ async def test_discussion_link_is_copied_summary_exported_and_discussion_archive
 
     await menu.press("Enter")
     await page.get_by_role("menuitem", name="Archive").press("Enter")
-    shelf = page.get_by_role("navigation", name="Discussions")
-    await expect(shelf.get_by_role("link", name="Round or square?")).to_have_count(0)
+    discussion_list = page.get_by_role("navigation", name="Discussions")
+    await expect(discussion_list.get_by_role("link", name="Round or square?")).to_have_count(0)
     await assert_focus_visible(page)
     await page.get_by_role("button", name="Undo").press("Enter")
-    await expect(shelf.get_by_role("link", name="Round or square?")).to_be_visible()
+    await expect(discussion_list.get_by_role("link", name="Round or square?")).to_be_visible()
     await assert_focus_visible(page)
 
 
 async def create_debate_with_versions(server: MootServer) -> tuple[str, list[Any], Any]:
-    """Hold a debate, have one of its answers given anew, ask on so that one fails.
+    """Create a debate, regenerate one of its answers, and send a message that one participant fails to answer.
 
-    Return all that was said, and the answer that another was given for.
+    Return the discussion, its messages, and the first version of the regenerated answer.
     """
     body = {
         "message": "Shall we split the service in two?",
@@ -69,23 +69,23 @@ async def create_debate_with_versions(server: MootServer) -> tuple[str, list[Any
     await server.run_events(opened["run"]["id"])
     path = f"/api/discussions/{opened['discussion']['id']}"
     first = next(one for one in (await server.get(path)).body["messages"] if one["stage"] == "initial")
-    anew = await server.post(f"{path}/turns/{first['id']}/regenerate", {"model": "scripted/thinker"})
-    await server.run_events(anew.body["run"]["id"])
-    seats = ["scripted/echo", "scripted/unauthorized"]
-    await server.call("PATCH", path, {"mode": "parallel", "participants": [{"model": one} for one in seats]})
+    regenerated = await server.post(f"{path}/turns/{first['id']}/regenerate", {"model": "scripted/thinker"})
+    await server.run_events(regenerated.body["run"]["id"])
+    models = ["scripted/echo", "scripted/unauthorized"]
+    await server.call("PATCH", path, {"mode": "parallel", "participants": [{"model": one} for one in models]})
     asked = await server.post(f"{path}/messages", {"message": "And **when**?"})
     await server.run_events(asked.body["run"]["id"])
-    said = (await server.get(f"{path}?limit=100")).body["messages"]
-    assert {one["status"] for one in said} == {"completed", "failed"}
-    assert max(one["versions"] for one in said) == 2
-    assert [one["role"] for one in said].count("synthesis") >= 1
-    return str(opened["discussion"]["id"]), said, first
+    messages = (await server.get(f"{path}?limit=100")).body["messages"]
+    assert {one["status"] for one in messages} == {"completed", "failed"}
+    assert max(one["versions"] for one in messages) == 2
+    assert [one["role"] for one in messages].count("synthesis") >= 1
+    return str(opened["discussion"]["id"]), messages, first
 
 
 async def test_downloaded_debate_is_complete_and_readable_offline(
     server: MootServer, tmp_path: Path, page: Page, page_errors: PageErrors
 ) -> None:
-    id, said, earlier = await create_debate_with_versions(server)
+    id, messages, earlier = await create_debate_with_versions(server)
     await page.goto(f"{server.url}/d/{id}")
     texts = {}
     for words, ending in (("Markdown", "md"), ("JSON", "json"), ("web page", "html")):
@@ -98,9 +98,9 @@ async def test_downloaded_debate_is_complete_and_readable_offline(
         texts[ending] = (tmp_path / f"split.{ending}").read_text("utf-8")
 
     assert json.loads(texts["json"])["discussion"]["id"] == id
-    told = {one["id"]: one for one in json.loads(texts["json"])["messages"]}
-    assert [told[one["id"]]["content"] for one in said] == [one["content"] for one in said]
-    assert all(one["content"] in texts["md"] for one in said)
+    transcript = {one["id"]: one for one in json.loads(texts["json"])["messages"]}
+    assert [transcript[one["id"]]["content"] for one in messages] == [one["content"] for one in messages]
+    assert all(one["content"] in texts["md"] for one in messages)
     (other,) = json.loads(texts["json"])["versions"]
     assert (other["id"], other["content"]) == (earlier["id"], earlier["content"])
     assert f"> **Version 1 of 2, {earlier['model']}**" in texts["md"]
@@ -111,7 +111,7 @@ async def test_downloaded_debate_is_complete_and_readable_offline(
     await page.context.set_offline(True)
     await page.goto(address)
     shown = page.locator("main")
-    for one in said:
+    for one in messages:
         answer = page.locator(f"[id='{one['id']}']")
         await expect(answer).to_be_visible()
         await expect(answer.locator(".words")).to_have_count(1 if one["content"] else 0)

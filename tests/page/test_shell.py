@@ -17,14 +17,14 @@ from tests.support.moot_server import MootServer
 KEY_TIMEOUT_MILLISECONDS = 1000  # after which a key is pressed once more
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 390, "height": 844}
-# Buttons and fields within something that what is said in passing lies over.
+# Buttons and fields within an element that a toast covers.
 COVERED_CONTROLS_JS = """(within) => {
     const over = (one, other) =>
         one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
-    const said = [...document.querySelectorAll(".toast")].map((one) => one.getBoundingClientRect());
+    const toasts = [...document.querySelectorAll(".toast")].map((one) => one.getBoundingClientRect());
     return [...document.querySelector(within).querySelectorAll("button, a, textarea, input")]
         .filter((one) => !one.closest(".toast"))
-        .filter((one) => said.some((box) => over(box, one.getBoundingClientRect())))
+        .filter((one) => toasts.some((box) => over(box, one.getBoundingClientRect())))
         .map((one) => one.outerHTML);
 }"""
 # The words that a jump has marked.
@@ -75,60 +75,60 @@ async def test_discussion_list_searches_archives_and_deletes(server: MootServer,
     for title in ("Tables", "Chairs", "Stools"):
         await open_discussion(server, "echo", title=title)
     await page.goto(server.url)
-    shelf = page.get_by_role("navigation", name="Discussions")
-    titles = shelf.get_by_role("list").first.get_by_role("link")
+    discussion_list = page.get_by_role("navigation", name="Discussions")
+    titles = discussion_list.get_by_role("list").first.get_by_role("link")
     await expect(titles).to_have_text(["Stools", "Chairs", "Tables"])
 
-    await shelf.get_by_label("Search discussions").fill("About Chairs")
-    await expect(shelf.get_by_role("link", name="Tables")).to_have_count(0)
-    await expect(shelf.get_by_role("heading", name="Results, archive included")).to_be_visible()
-    await shelf.get_by_role("link", name="Chairs About Chairs?").click()
+    await discussion_list.get_by_label("Search discussions").fill("About Chairs")
+    await expect(discussion_list.get_by_role("link", name="Tables")).to_have_count(0)
+    await expect(discussion_list.get_by_role("heading", name="Results, archive included")).to_be_visible()
+    await discussion_list.get_by_role("link", name="Chairs About Chairs?").click()
     answer = page.get_by_role("article")
     await expect(page).to_have_url(re.compile(f"/d/.+#{await answer.get_attribute('id')}$"))
     await expect(answer).to_be_focused()
     await page.wait_for_function(f"() => {MARKED_TEXT_JS} === 'Chairs'")
     await assert_accessible(page)
-    await shelf.get_by_label("Search discussions").fill("")
-    await expect(shelf.get_by_role("link", name="Tables")).to_be_visible()
+    await discussion_list.get_by_label("Search discussions").fill("")
+    await expect(discussion_list.get_by_role("link", name="Tables")).to_be_visible()
 
     await choose_menu_item(page, "Tables", "Archive")
-    await expect(shelf.get_by_role("link", name="Tables")).to_have_count(0)
+    await expect(discussion_list.get_by_role("link", name="Tables")).to_have_count(0)
     await page.get_by_role("button", name="Undo").click()
-    await expect(shelf.get_by_role("link", name="Tables")).to_be_visible()
+    await expect(discussion_list.get_by_role("link", name="Tables")).to_be_visible()
 
     await choose_menu_item(page, "Stools", "Archive")
-    await expect(shelf.get_by_role("link", name="Stools")).to_have_count(0)
-    archive = shelf.get_by_role("button", name="Archive", exact=True)
+    await expect(discussion_list.get_by_role("link", name="Stools")).to_have_count(0)
+    archive = discussion_list.get_by_role("button", name="Archive", exact=True)
     await archive.click()
-    await expect(shelf.get_by_role("heading", name="Archive")).to_be_visible()
+    await expect(discussion_list.get_by_role("heading", name="Archive")).to_be_visible()
     await expect(titles).to_have_text(["Stools"])
     await choose_menu_item(page, "Stools", "Restore")
-    await expect(shelf.get_by_role("heading", name="Archive")).to_have_count(0)
-    await expect(shelf.get_by_role("link", name="Stools")).to_be_visible()
+    await expect(discussion_list.get_by_role("heading", name="Archive")).to_have_count(0)
+    await expect(discussion_list.get_by_role("link", name="Stools")).to_be_visible()
     brought = page.get_by_text("Restored.").locator("..")
     await brought.get_by_role("button", name="Undo").click()
-    await expect(shelf.get_by_role("link", name="Stools")).to_have_count(0)
+    await expect(discussion_list.get_by_role("link", name="Stools")).to_have_count(0)
     await archive.click()
     await expect(titles).to_have_text(["Stools"])
     await titles.click()
     await expect(page.get_by_text("This discussion is archived.")).to_be_visible()
     await page.get_by_role("main").get_by_role("button", name="Restore").click()
     await expect(page.get_by_text("This discussion is archived.")).to_have_count(0)
-    await expect(shelf.get_by_role("heading", name="Archive")).to_have_count(0)
-    await expect(shelf.get_by_role("link", name="Stools")).to_be_visible()
+    await expect(discussion_list.get_by_role("heading", name="Archive")).to_have_count(0)
+    await expect(discussion_list.get_by_role("link", name="Stools")).to_be_visible()
 
     await choose_menu_item(page, "Chairs", "Delete")
     await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    await expect(shelf.get_by_role("link", name="Chairs")).to_have_count(0)
+    await expect(discussion_list.get_by_role("link", name="Chairs")).to_have_count(0)
 
 
 async def test_discussion_list_updates_when_discussion_is_created_elsewhere(server: MootServer, page: Page) -> None:
     await page.goto(server.url)
-    shelf = page.get_by_role("navigation", name="Discussions")
-    await expect(shelf.get_by_text("No discussions yet.")).to_be_visible()
+    discussion_list = page.get_by_role("navigation", name="Discussions")
+    await expect(discussion_list.get_by_text("No discussions yet.")).to_be_visible()
     body = {"message": "Why?", "title": "From elsewhere", "participants": ["scripted/unending"]}
     reply = await server.post("/api/discussions", body)
-    link = shelf.get_by_role("link", name="From elsewhere")
+    link = discussion_list.get_by_role("link", name="From elsewhere")
     await expect(link).to_be_visible()
     await expect(link.get_by_label("is generating")).to_be_visible()
     await server.post(f"/api/runs/{reply.body['run']['id']}/stop")
@@ -140,11 +140,11 @@ async def test_search_excerpt_is_visible_below_long_title(server: MootServer, pa
         server, "echo", title="A title that is surely too long for one line of the list beside a discussion"
     )
     await page.goto(server.url)
-    shelf = page.get_by_role("navigation", name="Discussions")
-    await shelf.get_by_label("Search discussions").fill("about")
-    note = shelf.get_by_text("About A title that is surely")
+    discussion_list = page.get_by_role("navigation", name="Discussions")
+    await discussion_list.get_by_label("Search discussions").fill("about")
+    note = discussion_list.get_by_text("About A title that is surely")
     await expect(note).to_be_visible()
-    box, around = await note.bounding_box(), await shelf.get_by_role("listitem").first.bounding_box()
+    box, around = await note.bounding_box(), await discussion_list.get_by_role("listitem").first.bounding_box()
     assert box is not None
     assert around is not None
     assert around["y"] <= box["y"]
@@ -211,14 +211,14 @@ async def test_toasts_cover_no_controls_and_repeats_are_merged(server: MootServe
         sheet = page.get_by_role("dialog", name="Prompt for Echo")
         for _ in range(3):
             await sheet.get_by_role("button", name="Copy all").click()
-        said = page.locator(".toast")
-        await expect(said).to_have_text(re.compile(r"^\s*Copied\.\s+3 times\s*$"))
+        toast = page.locator(".toast")
+        await expect(toast).to_have_text(re.compile(r"^\s*Copied\.\s+3 times\s*$"))
         assert await page.evaluate(COVERED_CONTROLS_JS, "dialog[open]") == []
         await sheet.get_by_role("button", name="Close").last.click()
         await expect(sheet).to_have_count(0)
-        await expect(said).to_be_visible()
+        await expect(toast).to_be_visible()
         assert await page.evaluate(COVERED_CONTROLS_JS, ".shell") == []
-    await assert_accessible(page, within=said)
+    await assert_accessible(page, within=toast)
 
 
 async def test_dark_theme_is_persisted(server: MootServer, page: Page) -> None:

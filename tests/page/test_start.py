@@ -1,4 +1,4 @@
-"""Beginning a discussion: from a first visit without a key to a table that is laid by hand, kept and changed."""
+"""The start page: from a first visit without a key to participants that are set up by hand, saved and changed."""
 
 import asyncio
 import re
@@ -12,10 +12,10 @@ from tests.page.page_errors import PageErrors
 from tests.page.timeouts import KEEP_TOASTS_JS
 from tests.support.moot_server import MootServer
 
-LONG_MILLISECONDS = 30_000  # milliseconds: no words in passing stay that long by themselves
+LONG_MILLISECONDS = 30_000  # no toast stays that long by itself
 OUTSIDE_DIALOG = (5, 400)
 SIZES: tuple[ViewportSize, ...] = ({"width": 1280, "height": 800}, {"width": 390, "height": 844})
-# Who reads whom in the drawing of each mode.
+# Which participants read which others, in the drawing of each mode.
 MODE_DRAWINGS_JS = """(drawings) => drawings.map((one) =>
     [...one.querySelectorAll("path.read")].map((line) => line.getAttribute("d")).join())"""
 DROP_AND_PASTE_JS = """() => {
@@ -63,7 +63,7 @@ async def test_first_visit_offers_free_participants_when_there_is_no_key(
     await expect(page.get_by_role("alert")).to_contain_text("Cannot reach the server")
 
 
-@pytest.mark.slow  # the embedded model computes its answers here
+@pytest.mark.slow  # the embedded model computes its answers
 async def test_first_visit_without_key_gets_answer_from_local_model(server: MootServer, page: Page) -> None:
     await page.goto(server.url)
     await page.get_by_role("button", name="Explain to a cook why the sky is blue.").click()
@@ -85,13 +85,13 @@ async def test_new_discussion_is_set_up_by_hand_and_errors_are_shown_in_place(
     page_errors.allow("status of 400")  # mistakes are made on purpose
     await page.add_init_script(KEEP_TOASTS_JS)
     await page.goto(server.url)
-    question, seats = (
+    question, participants = (
         page.get_by_label("Your question"),
         page.get_by_role("region", name="Participants"),
     )
-    await expect(seats.get_by_role("button", name=re.compile("^Edit"))).to_have_count(2)
+    await expect(participants.get_by_role("button", name=re.compile("^Edit"))).to_have_count(2)
     await page.get_by_role("button", name="Argue it out").click()
-    await expect(seats.get_by_role("button", name=re.compile("^Edit"))).to_have_count(3)
+    await expect(participants.get_by_role("button", name=re.compile("^Edit"))).to_have_count(3)
     await expect(page.get_by_role("radio", name="Debate")).to_be_checked()
     await expect(page.get_by_text("Argue it out: 3 participants, debate.")).to_be_visible()
     await expect(question).to_have_value("Rewrite a ten-year-old program, or mend it?")
@@ -103,7 +103,7 @@ async def test_new_discussion_is_set_up_by_hand_and_errors_are_shown_in_place(
     await page.get_by_role("button", name="Send").click()
     await expect(page.get_by_text("Write a question first.")).to_be_visible()
     await question.fill("Round or square?")
-    await seats.get_by_role("button", name="Remove Advocate").click()
+    await participants.get_by_role("button", name="Remove Advocate").click()
     ways = page.get_by_role("group", name="Mode")
     await page.locator("label").filter(has=page.get_by_role("radio", name="Debate")).click()
     await expect(ways.get_by_role("status")).to_have_text(
@@ -111,16 +111,16 @@ async def test_new_discussion_is_set_up_by_hand_and_errors_are_shown_in_place(
     )
     await expect(page.get_by_role("radio", name="Debate")).to_be_checked()
     await question.press("Enter")
-    await expect(seats.get_by_role("alert")).to_contain_text("Debate needs at least two participants.")
+    await expect(participants.get_by_role("alert")).to_contain_text("Debate needs at least two participants.")
 
-    await seats.get_by_role("button", name="Add participant").click()
+    await participants.get_by_role("button", name="Add participant").click()
     await page.get_by_role("combobox", name="Model", exact=True).fill("nobody/none")
     await expect(page.get_by_text("No provider here is called nobody. Choose one of").first).to_be_visible()
     await page.get_by_role("button", name="Add", exact=True).click()
     await question.press("Control+Enter")
-    await expect(seats.get_by_role("alert")).to_contain_text("Participant 2: Unknown model 'nobody/none'")
+    await expect(participants.get_by_role("alert")).to_contain_text("Participant 2: Unknown model 'nobody/none'")
 
-    await seats.get_by_role("button", name="Edit Alpha nobody/none").click()
+    await participants.get_by_role("button", name="Edit Alpha nobody/none").click()
     model = page.get_by_role("combobox", name="Model", exact=True)
     await model.fill("echo")
     await model.press("ArrowDown")
@@ -133,8 +133,8 @@ async def test_new_discussion_is_set_up_by_hand_and_errors_are_shown_in_place(
     await page.get_by_text("Advanced").click()
     await page.get_by_label("Temperature").fill("0.5")
     await page.get_by_role("button", name="Save", exact=True).click()
-    await expect(seats.get_by_role("listitem").filter(has_text="Ida")).to_contain_text("scripted")
-    await seats.get_by_role("button", name="Edit Scientist").click()
+    await expect(participants.get_by_role("listitem").filter(has_text="Ida")).to_contain_text("scripted")
+    await participants.get_by_role("button", name="Edit Scientist").click()
     await page.get_by_role("combobox", name="Model", exact=True).fill("scripted/steady")
     await page.get_by_role("button", name="Save", exact=True).click()
 
@@ -163,11 +163,11 @@ async def test_new_discussion_is_set_up_by_hand_and_errors_are_shown_in_place(
     await expect(question).to_have_value("Round or square?")
     await expect(page.get_by_role("list", name="Files")).to_contain_text("notes.txt")
     await question.press("Control+Enter")
-    told = (await current_discussion(server, page))["discussion"]
-    assert told["mode"] == "debate"
-    assert told["debate"] == {"lead": "ida", "quorum": 2, "ranking": False}
-    assert [one["model"] for one in told["participants"]] == ["scripted/steady", "scripted/echo"]
-    ida = told["participants"][1]
+    discussion = (await current_discussion(server, page))["discussion"]
+    assert discussion["mode"] == "debate"
+    assert discussion["debate"] == {"lead": "ida", "quorum": 2, "ranking": False}
+    assert [one["model"] for one in discussion["participants"]] == ["scripted/steady", "scripted/echo"]
+    ida = discussion["participants"][1]
     assert (ida["name"], ida["persona"], ida["colour"], ida["temperature"]) == (
         "Ida",
         "shipped_sceptic",
@@ -178,32 +178,32 @@ async def test_new_discussion_is_set_up_by_hand_and_errors_are_shown_in_place(
 
     await page.get_by_role("link", name="New discussion").click()
     await expect(question).to_have_value("")
-    await expect(seats.get_by_role("button", name="Edit Ida")).to_be_visible()
+    await expect(participants.get_by_role("button", name="Edit Ida")).to_be_visible()
 
 
 async def test_undo_keeps_later_changes(server: MootServer, page: Page) -> None:
     await page.clock.install()
     await page.goto(server.url)
     question = page.get_by_label("Your question")
-    seats = page.get_by_role("region", name="Participants")
+    participants = page.get_by_role("region", name="Participants")
     undo = page.get_by_role("button", name="Undo")
-    await expect(seats.get_by_role("button", name=re.compile("^Edit"))).to_have_count(2)
+    await expect(participants.get_by_role("button", name=re.compile("^Edit"))).to_have_count(2)
     await page.get_by_role("button", name="Argue it out").click()
     await question.fill("Round or square?")
     await undo.click()
-    await expect(seats.get_by_role("button", name=re.compile("^Edit"))).to_have_count(2)
+    await expect(participants.get_by_role("button", name=re.compile("^Edit"))).to_have_count(2)
     await expect(question).to_have_value("Round or square?")
 
-    await seats.get_by_role("button", name="Remove Scientist").press("Enter")
-    await expect(seats.get_by_role("button", name="Remove Advocate")).to_be_focused()
+    await participants.get_by_role("button", name="Remove Scientist").press("Enter")
+    await expect(participants.get_by_role("button", name="Remove Advocate")).to_be_focused()
     await page.locator("label").filter(has=page.get_by_role("radio", name="Debate")).click()
     await undo.hover()
     await page.clock.fast_forward(LONG_MILLISECONDS)
     await undo.click()
-    await expect(seats.get_by_role("button", name=re.compile("^Edit")).first).to_contain_text("Scientist")
+    await expect(participants.get_by_role("button", name=re.compile("^Edit")).first).to_contain_text("Scientist")
     await expect(page.get_by_role("radio", name="Debate")).to_be_checked()
 
-    await seats.get_by_role("button", name="Remove Advocate").click()
+    await participants.get_by_role("button", name="Remove Advocate").click()
     await undo.focus()
     await page.clock.fast_forward(LONG_MILLISECONDS)
     await expect(undo).to_be_focused()
@@ -216,21 +216,21 @@ async def test_toast_about_participants_closes_on_navigation(server: MootServer,
     await page.add_init_script(KEEP_TOASTS_JS)
     await page.goto(server.url)
     await page.get_by_role("button", name="Argue it out").click()
-    said = page.get_by_text("Argue it out: 3 participants, debate.")
-    await expect(said).to_be_visible()
+    toast = page.get_by_text("Argue it out: 3 participants, debate.")
+    await expect(toast).to_be_visible()
     await page.get_by_role("link", name="Usage").click()
     await expect(page.get_by_role("heading", name="Usage", level=1)).to_be_visible()
-    await expect(said).to_have_count(0)
+    await expect(toast).to_have_count(0)
 
 
 async def test_removing_participant_reports_that_default_names_change(server: MootServer, page: Page) -> None:
     await page.add_init_script(KEEP_TOASTS_JS)
     await page.goto(server.url)
     await page.get_by_role("button", name="Sample debate").click()
-    seats = page.get_by_role("region", name="Participants")
-    await seats.get_by_role("button", name="Remove Alpha").click()
+    participants = page.get_by_role("region", name="Participants")
+    await participants.get_by_role("button", name="Remove Alpha").click()
     await expect(page.get_by_text("Alpha was removed; the others were renamed.")).to_be_visible()
-    await seats.get_by_role("button", name="Remove Beta").click()
+    await participants.get_by_role("button", name="Remove Beta").click()
     await expect(page.get_by_text("Beta was removed.", exact=True)).to_be_visible()
 
 
@@ -280,11 +280,11 @@ async def test_personas_projects_and_presets_beyond_the_first_page_are_selectabl
     server: MootServer, page: Page
 ) -> None:
     many = range(105)
-    kept = {"participants": ["scripted/echo"]}
+    preset = {"participants": ["scripted/echo"]}
     for first in many:  # the oldest come last, on the second page
         await server.post("/api/personas", {"name": f"Persona {first}", "description": "One of many."})
         await server.post("/api/projects", {"name": f"Project {first}"})
-        await server.post("/api/presets", {"name": f"Preset {first}", **kept})
+        await server.post("/api/presets", {"name": f"Preset {first}", **preset})
     await page.goto(server.url)
     await expect(page.get_by_role("button", name="Preset 104", exact=True)).to_be_visible()
     oldest = page.get_by_role("button", name="Preset 0", exact=True)
@@ -299,18 +299,18 @@ async def test_personas_projects_and_presets_beyond_the_first_page_are_selectabl
     await page.get_by_label("Project").select_option("Project 0")
     await page.get_by_label("Your question").fill("Who are you?")
     await page.keyboard.press("Control+Enter")
-    told = (await current_discussion(server, page))["discussion"]
-    persona = told["participants"][0]["persona"]
+    discussion = (await current_discussion(server, page))["discussion"]
+    persona = discussion["participants"][0]["persona"]
     assert (await server.get(f"/api/personas/{persona}")).body["name"] == "Persona 0"
-    assert (await server.get(f"/api/projects/{told['project']}")).body["name"] == "Project 0"
+    assert (await server.get(f"/api/projects/{discussion['project']}")).body["name"] == "Project 0"
 
 
 async def test_preset_with_same_name_is_replaced_after_confirmation_and_restored_by_undo(
     server: MootServer, page: Page
 ) -> None:
-    kept = {"name": "Mine", "mode": "parallel", "participants": ["scripted/echo", "scripted/steady"]}
-    assert (await server.post("/api/presets", kept)).status == 201
-    assert (await server.post("/api/presets", {**kept, "name": "Yours"})).status == 201
+    preset = {"name": "Mine", "mode": "parallel", "participants": ["scripted/echo", "scripted/steady"]}
+    assert (await server.post("/api/presets", preset)).status == 201
+    assert (await server.post("/api/presets", {**preset, "name": "Yours"})).status == 201
     await page.add_init_script(KEEP_TOASTS_JS)
     await page.goto(server.url)
     await page.get_by_role("button", name="Sample debate").click()
@@ -321,10 +321,10 @@ async def test_preset_with_same_name_is_replaced_after_confirmation_and_restored
     await expect(dialog.get_by_role("button", name="Save", exact=True)).to_have_count(0)
     await assert_accessible(page, within=dialog)
     await dialog.get_by_role("button", name="Replace Mine").click()
-    said = page.get_by_text("Mine was replaced.")
-    await expect(said).to_be_visible()
+    toast = page.get_by_text("Mine was replaced.")
+    await expect(toast).to_be_visible()
     assert await _preset_modes(server) == {"Mine": "debate", "Yours": "parallel"}
-    await said.locator("..").get_by_role("button", name="Undo").click()
+    await toast.locator("..").get_by_role("button", name="Undo").click()
     await expect(page.get_by_text("Mine was restored.")).to_be_visible()
     assert await _preset_modes(server) == {"Mine": "parallel", "Yours": "parallel"}
 
@@ -343,9 +343,9 @@ async def _preset_modes(server: MootServer) -> dict[str, str]:
 async def test_presets_are_saved_applied_renamed_and_deleted(server: MootServer, page: Page) -> None:
     await page.add_init_script(KEEP_TOASTS_JS)
     await page.goto(server.url)
-    seats = page.get_by_role("region", name="Participants")
+    participants = page.get_by_role("region", name="Participants")
     await page.get_by_role("button", name="Sample debate").click()
-    await expect(seats.get_by_text("scripted", exact=True)).to_have_count(3)
+    await expect(participants.get_by_text("scripted", exact=True)).to_have_count(3)
     await page.get_by_role("button", name="Save as preset").click()
     await page.get_by_role("dialog").get_by_role("textbox", name="Name").fill("Mine")
     twice = "(form) => [form, form].forEach((one) => one.requestSubmit())"
@@ -357,7 +357,7 @@ async def test_presets_are_saved_applied_renamed_and_deleted(server: MootServer,
     await expect(page.get_by_role("radio", name="Side by side")).to_be_checked()
     await mine.click()
     await expect(page.get_by_role("radio", name="Debate")).to_be_checked()
-    await expect(seats.get_by_role("button", name="Edit Alpha scripted/advocate")).to_be_visible()
+    await expect(participants.get_by_role("button", name="Edit Alpha scripted/advocate")).to_be_visible()
 
     await page.get_by_role("button", name="More about Mine").click()
     await page.get_by_role("menuitem", name="Rename").click()
@@ -368,8 +368,8 @@ async def test_presets_are_saved_applied_renamed_and_deleted(server: MootServer,
     await expect(page.get_by_role("button", name="Ours", exact=True)).to_have_count(0)
     await page.get_by_text("Ours was deleted.").locator("..").get_by_role("button", name="Undo").click()
     await expect(page.get_by_role("button", name="Ours", exact=True)).to_be_visible()
-    (kept,) = (await server.get("/api/presets")).body["presets"]
-    assert (kept["name"], kept["mode"], len(kept["participants"])) == ("Ours", "debate", 3)
+    (preset,) = (await server.get("/api/presets")).body["presets"]
+    assert (preset["name"], preset["mode"], len(preset["participants"])) == ("Ours", "debate", 3)
 
 
 async def test_discussion_settings_change_between_messages(server: MootServer, page: Page) -> None:
@@ -384,9 +384,9 @@ async def test_discussion_settings_change_between_messages(server: MootServer, p
     await settings.get_by_role("button", name="Save").click()
     await expect(settings.get_by_role("alert")).to_contain_text("Consensus needs at least two participants")
     await settings.get_by_role("button", name="Add participant").click()
-    voice = page.get_by_role("dialog", name="Add participant")
-    await voice.get_by_role("combobox", name="Model", exact=True).fill("scripted/steady")
-    await voice.get_by_role("button", name="Add", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Add participant")
+    await dialog.get_by_role("combobox", name="Model", exact=True).fill("scripted/steady")
+    await dialog.get_by_role("button", name="Add", exact=True).click()
     await settings.get_by_label("Rounds").fill("3")
     await settings.get_by_label("Project").select_option("Furniture")
     await settings.get_by_label("Language of the answers").select_option("German")
@@ -396,11 +396,11 @@ async def test_discussion_settings_change_between_messages(server: MootServer, p
     await settings.get_by_role("button", name="Save").click()
     await expect(settings).to_have_count(0)
     await expect(page.locator("header").get_by_text("Beta")).to_be_visible()
-    told = (await server.get(f"/api/discussions/{id}")).body["discussion"]
+    discussion = (await server.get(f"/api/discussions/{id}")).body["discussion"]
     wanted = {"mode": "consensus", "rounds": 3, "project": project, "language": "de"}
-    assert {name: told[name] for name in wanted} == wanted
-    assert (told["model"], told["task_model"]) == ("scripted/thinker", "scripted/task-model")
-    assert [one["name"] for one in told["participants"]] == ["Alpha", "Beta"]
+    assert {name: discussion[name] for name in wanted} == wanted
+    assert (discussion["model"], discussion["task_model"]) == ("scripted/thinker", "scripted/task-model")
+    assert [one["name"] for one in discussion["participants"]] == ["Alpha", "Beta"]
 
 
 async def test_new_discussion_fits_dark_phone(server: MootServer, page: Page) -> None:

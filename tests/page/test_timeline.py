@@ -39,7 +39,7 @@ HAS_GROWN_JS = "([box, height, by]) => box.scrollHeight > height + by"
 
 
 async def open_answered_discussion(server: MootServer, title: str) -> str:
-    """Let one question be answered, and return its discussion."""
+    """Create a discussion with one answered question, and return its id."""
     body = {"message": f"Why {title}?", "title": title, "participants": ["scripted/brief"]}
     reply = await server.post("/api/discussions", body)
     assert reply.status == 201, reply
@@ -48,7 +48,7 @@ async def open_answered_discussion(server: MootServer, title: str) -> str:
 
 
 async def create_long_discussion(server: MootServer, runs: int, mode: str = "parallel") -> tuple[str, str]:
-    """Let much be said, and then somebody speak without end; return the discussion and that run."""
+    """Create a long discussion whose last run is endless; return the discussion and that run."""
     table = {"participants": [f"scripted/{name}" for name in ("brief", "brief")], "rounds": 1}
     body = {"message": "Why a round table?", "title": "Tables", "mode": mode, **table}
     reply = await server.post("/api/discussions", body)
@@ -56,13 +56,13 @@ async def create_long_discussion(server: MootServer, runs: int, mode: str = "par
     id = str(reply.body["discussion"]["id"])
     await server.run_events(reply.body["run"]["id"])
     for count in range(runs - 1):
-        said = await server.post(f"/api/discussions/{id}/messages", {"message": f"And why {count}?"})
-        await server.run_events(said.body["run"]["id"])
+        sent = await server.post(f"/api/discussions/{id}/messages", {"message": f"And why {count}?"})
+        await server.run_events(sent.body["run"]["id"])
     people = [{"id": one, "name": one, "model": "scripted/talker"} for one in ("alpha", "beta")]
     await server.call("PATCH", f"/api/discussions/{id}", {"participants": people})
-    said = await server.post(f"/api/discussions/{id}/messages", {"message": "And now?"})
-    assert said.status == 202, said
-    return id, str(said.body["run"]["id"])
+    sent = await server.post(f"/api/discussions/{id}/messages", {"message": "And now?"})
+    assert sent.status == 202, sent
+    return id, str(sent.body["run"]["id"])
 
 
 @asynccontextmanager
@@ -94,7 +94,7 @@ async def wait_for_more_text(page: Page) -> None:
 
 
 async def scroll(page: Page, by: float) -> None:
-    """Turn the wheel over what was said, and wait until that has come to rest."""
+    """Turn the wheel over the messages, and wait until scrolling has stopped."""
     await message_region(page).hover()
     await message_region(page).evaluate(
         "(box) => { window.rested = false; box.onscrollend = () => (window.rested = true); }"

@@ -1,4 +1,4 @@
-"""Tools on the page: who may call which, what was called, and the question whether it may be."""
+"""Tools on the page: which participant has which tools, their calls, and approvals."""
 
 import json
 import re
@@ -36,15 +36,15 @@ def notes_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def shared_writer_server(notes_folder: Path) -> AsyncIterator[SharedServer]:
-    """Serve a voice that writes something down, where it may."""
+    """Serve a scripted model that calls a tool with effects."""
     notes = str(notes_folder / "notes.txt")
-    async with run_shared_server(notes_folder, settings=SETTINGS, scripts=SCRIPTS, NOTES=notes) as house:
-        yield house
+    async with run_shared_server(notes_folder, settings=SETTINGS, scripts=SCRIPTS, NOTES=notes) as shared:
+        yield shared
 
 
 @pytest.fixture
 def notes_file(notes_folder: Path) -> Path:
-    """Return the file of the notes, in which nothing is written."""
+    """Return the file of the notes, which is empty."""
     file = notes_folder / "notes.txt"
     file.unlink(missing_ok=True)
     return file
@@ -56,7 +56,7 @@ def read_notes(notes_file: Path) -> str:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def writer_server(shared_writer_server: SharedServer, page: Page, notes_file: Path) -> AsyncIterator[MootServer]:
-    """Be a guest there, with nothing written down."""
+    """Log in a new account on that server, with empty notes."""
     async with log_in_new_account(shared_writer_server, page) as server:
         yield server
 
@@ -79,16 +79,16 @@ async def test_participant_calls_tool_after_approval(writer_server: MootServer, 
     await page.get_by_role("button", name="Settings of this discussion").click()
     settings = page.get_by_role("dialog", name="Settings of this discussion")
     await settings.get_by_role("button", name="Edit Writer").click()
-    voice = page.get_by_role("dialog", name="Edit participant")
-    await voice.get_by_role("combobox", name="Model", exact=True).fill("scripted/writer")
-    asked: list[Request] = []
-    page.on("request", lambda one: asked.append(one) if one.url.endswith("/api/tools") else None)
-    await voice.get_by_text("Tools", exact=True).click()
-    tools = voice.get_by_role("group", name="notes")
+    dialog = page.get_by_role("dialog", name="Edit participant")
+    await dialog.get_by_role("combobox", name="Model", exact=True).fill("scripted/writer")
+    requests: list[Request] = []
+    page.on("request", lambda one: requests.append(one) if one.url.endswith("/api/tools") else None)
+    await dialog.get_by_text("Tools", exact=True).click()
+    tools = dialog.get_by_role("group", name="notes")
     await tools.get_by_label("write_down (has effects, needs approval)").check()
-    await assert_accessible(page, within=voice)
-    assert len(asked) == 1  # each time, every server is asked
-    await voice.get_by_role("button", name="Save").click()
+    await assert_accessible(page, within=dialog)
+    assert len(requests) == 1  # each request asks every tool server
+    await dialog.get_by_role("button", name="Save").click()
     await expect(settings.get_by_role("button", name="Edit Writer")).to_contain_text("has tools")
     await settings.get_by_role("button", name="Save").click()
     await expect(settings).to_be_hidden()
@@ -150,13 +150,13 @@ async def test_discussion_list_marks_pending_approvals(writer_server: MootServer
     elsewhere = {"message": "And here?", "participants": [WRITER], "title": "Elsewhere"}
     await writer_server.post("/api/discussions", elsewhere)
     await open_discussion_page(writer_server, page, ECHO)
-    shelf = page.get_by_role("navigation", name="Discussions")
-    waits = shelf.get_by_role("link", name="Elsewhere").get_by_role("img", name="waits for your answer")
+    discussion_list = page.get_by_role("navigation", name="Discussions")
+    waits = discussion_list.get_by_role("link", name="Elsewhere").get_by_role("img", name="waits for your answer")
     await expect(waits).to_be_visible()
     await page.reload()
     await expect(waits).to_be_visible()
-    await expect(shelf.get_by_role("img")).to_have_count(1)
-    await shelf.get_by_role("link", name="Elsewhere").click()
+    await expect(discussion_list.get_by_role("img")).to_have_count(1)
+    await discussion_list.get_by_role("link", name="Elsewhere").click()
     await writer_card(page).get_by_role("button", name="Deny").click()
     await expect(waits).to_have_count(0)
 

@@ -1,4 +1,4 @@
-"""Discussions with advisors, told briefly, and at random: run after run, whatever mode each of them was in."""
+"""Builders and strategies for discussions with advisors, with runs in any mode."""
 
 from hypothesis import strategies as st
 from msgspec import Struct
@@ -17,7 +17,7 @@ ALPHA, BETA, GAMMA = PARTICIPANTS
 
 
 class DiscussionBuilder:
-    """Writes a discussion down as it goes on."""
+    """Builds the messages of a discussion one by one."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
@@ -66,7 +66,7 @@ class DiscussionBuilder:
 
 
 class AdvisorScenario(Struct, frozen=True):
-    """A discussion, and who is asked now, in its last run."""
+    """A discussion, and the participant that answers now, in its last run."""
 
     messages: tuple[Message, ...]
     plan: RunPlan
@@ -85,28 +85,28 @@ visible_to_values = st.sampled_from([None, None, None, ("alpha",), ("beta", "gam
 
 @st.composite
 def advisor_scenarios(draw: st.DrawFn) -> AdvisorScenario:
-    """Draw a discussion whose every word is marked with its number, and a plan that leaves more or less room."""
-    told = DiscussionBuilder()
+    """Draw a discussion whose messages contain their numbers, and a plan with some prompt size."""
+    discussion = DiscussionBuilder()
     for _ in range(draw(st.integers(0, 6))):
         audience = draw(visible_to_values)
-        told.add_user_message(_number_text(told, draw(message_texts)), audience)
+        discussion.add_user_message(_number_text(discussion, draw(message_texts)), audience)
         for who in PARTICIPANTS:
             for stage in draw(st.sampled_from([(), ("answer",), ("answer", "cross_talk")])):
                 status = draw(statuses)
-                content = "" if status == "failed" else _number_text(told, draw(message_texts))
-                told.add_answer(who, content, stage, status=status, visible_to=audience)
+                content = "" if status == "failed" else _number_text(discussion, draw(message_texts))
+                discussion.add_answer(who, content, stage, status=status, visible_to=audience)
             if draw(st.booleans()):
-                told.add_instructions(who, _number_text(told, "Told in secret."))
+                discussion.add_instructions(who, _number_text(discussion, "Told in secret."))
         if draw(st.booleans()):
-            told.add_synthesis(ALPHA, _number_text(told, "All in all."))
+            discussion.add_synthesis(ALPHA, _number_text(discussion, "All in all."))
         if draw(st.booleans()):
-            told.add_system_message(_number_text(told, "The rules have changed."))
+            discussion.add_system_message(_number_text(discussion, "The rules have changed."))
     who = draw(st.sampled_from(PARTICIPANTS))
-    told.add_user_message(draw(st.sampled_from(["So.", _number_text(told, draw(message_texts))])))
-    if draw(st.booleans()):  # they talk to each other now
+    discussion.add_user_message(draw(st.sampled_from(["So.", _number_text(discussion, draw(message_texts))])))
+    if draw(st.booleans()):  # the cross talk stage
         for one in PARTICIPANTS:
-            told.add_answer(one, _number_text(told, draw(message_texts)))
-        told.add_instructions(who, _number_text(told, "What the others said."))
+            discussion.add_answer(one, _number_text(discussion, draw(message_texts)))
+        discussion.add_instructions(who, _number_text(discussion, "What the others said."))
     plan = RunPlan(
         mode="advisors",
         participants=PARTICIPANTS,
@@ -122,7 +122,7 @@ def advisor_scenarios(draw: st.DrawFn) -> AdvisorScenario:
             )
         ),
     )
-    return AdvisorScenario(tuple(told.messages), plan, who, told.run)
+    return AdvisorScenario(tuple(discussion.messages), plan, who, discussion.run)
 
 
 def _number_text(builder: DiscussionBuilder, content: str) -> str:

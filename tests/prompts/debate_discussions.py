@@ -1,4 +1,4 @@
-"""Debates that were held, and what an inquiry about them shows and makes of its answer."""
+"""Sample debates, and helpers for analysis tasks about them."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def task_material(task: AnalysisTask) -> str:
 
 
 def task_result(task: AnalysisTask, **fields: Any) -> Any:
-    """Fill in the form of an inquiry as a model would, in JSON."""
-    told = msgspec.json.decode(msgspec.json.encode(fields), type=task.answer_type)
-    assert task.check(told) is None
-    return task.to_result(told)
+    """Return the result of a task for an answer with these fields, in JSON as a model writes it."""
+    answer = msgspec.json.decode(msgspec.json.encode(fields), type=task.answer_type)
+    assert task.check(answer) is None
+    return task.to_result(answer)

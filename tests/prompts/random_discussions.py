@@ -1,4 +1,4 @@
-"""Discussions at random: who sits there, what was said in which run, for whom, and what became of it."""
+"""Strategies for discussions: participants, messages, runs, visibility and statuses."""
 
 from itertools import combinations, product
 from typing import get_args
@@ -12,7 +12,7 @@ from moot.types.events import TurnStatus
 from moot.types.participants import Participant, make_participants
 from moot.types.run_plan import RunPlan
 
-# To make up a whole discussion takes long: such tests have a third of the examples in the slow ring.
+# Drawing a whole discussion takes long: such tests have a third of the examples in the slow ring.
 fewer_examples = settings(max_examples=max(20, settings().max_examples // 3))
 
 RUNS = ("run_1", "run_2", "run_3")
@@ -20,7 +20,7 @@ MODES = ("single", "parallel", "consensus", "continue", "debate")
 
 
 class DiscussionScenario(Struct, frozen=True):
-    """What was said, and from whose seat and in which run it is looked at."""
+    """Messages, and the participant and run from whose point of view they are read."""
 
     messages: tuple[Message, ...]
     plan: RunPlan
@@ -42,9 +42,9 @@ message_kinds = st.sampled_from(list(product(ROLE_CHOICES, get_args(TurnStatus),
 
 @st.composite
 def numbered_messages(draw: st.DrawFn, number: int, participants: tuple[Participant, ...]) -> Message:
-    """Draw a message whose words nobody else uses, unless it is empty."""
-    (role, somebody), status, content, hidden = draw(message_kinds)
-    speaker = draw(st.sampled_from(participants)) if somebody else None
+    """Draw a message whose words no other message has, unless it is empty."""
+    (role, has_speaker), status, content, hidden = draw(message_kinds)
+    speaker = draw(st.sampled_from(participants)) if has_speaker else None
     return Message(
         id=f"msg_{number}",
         discussion="dis_1",
@@ -77,5 +77,5 @@ def discussion_scenarios(draw: st.DrawFn) -> DiscussionScenario:
         project=draw(st.sampled_from(["", "A project."])),
         language=draw(st.sampled_from([None, "en", "de"])),
     )
-    said = tuple(draw(numbered_messages(number, participants)) for number in range(1, draw(st.integers(1, 9))))
-    return DiscussionScenario(said, plan, who, draw(st.sampled_from(RUNS)))
+    messages = tuple(draw(numbered_messages(number, participants)) for number in range(1, draw(st.integers(1, 9))))
+    return DiscussionScenario(messages, plan, who, draw(st.sampled_from(RUNS)))

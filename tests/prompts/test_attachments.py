@@ -37,9 +37,9 @@ REQUEST = ModelRequest(
 
 
 def test_replace_unreadable_files_keeps_accepted_files_and_adds_notes() -> None:
-    sees = replace_unreadable_files(REQUEST, {"text", "image"})
-    assert sees.messages[0].parts == (PICTURE, unreadable_file_note(PDF), Text("What is it?"))
-    assert sees.messages[1:] == REQUEST.messages[1:]
+    readable = replace_unreadable_files(REQUEST, {"text", "image"})
+    assert readable.messages[0].parts == (PICTURE, unreadable_file_note(PDF), Text("What is it?"))
+    assert readable.messages[1:] == REQUEST.messages[1:]
     assert replace_unreadable_files(REQUEST, {"text", "image", "pdf"}) == REQUEST
     assert not has_files(replace_unreadable_files(REQUEST, {"text"}))
 

@@ -23,7 +23,7 @@ instructions = st.sampled_from(["", "Go on."])
 
 
 def text_parts(request: ModelRequest) -> list[tuple[str, str]]:
-    """Return every text of a request with the role it is said in."""
+    """Return every text of a request with its role."""
     return [
         (message.role, part.text) for message in request.messages for part in message.parts if isinstance(part, Text)
     ]
@@ -43,9 +43,9 @@ def expected_part(message: Message, participant: Participant) -> tuple[str, str]
         return "assistant", message.content
     if message.role == "user":
         return "user", message.content
-    said = "summed up for the table" if message.role == "synthesis" and message.name else "said"
+    verb = "summed up for the table" if message.role == "synthesis" and message.name else "said"
     cut_off = "" if message.status == "completed" else ", and was cut off"
-    return "user", f"{message.name or 'The table'} {said}{cut_off}:\n\n{message.content}"
+    return "user", f"{message.name or 'The table'} {verb}{cut_off}:\n\n{message.content}"
 
 
 class TestAnyDiscussion:
@@ -64,14 +64,14 @@ class TestAnyDiscussion:
         self, log: DiscussionScenario, view: View, instruction: str
     ) -> None:
         seen = view(log.messages, log.participant.id, log.run)
-        told = text_parts(scenario_request(log, view, instruction))
+        sent = text_parts(scenario_request(log, view, instruction))
         if seen and seen[0].participant == log.participant.id:
-            assert told.pop(0) == ("user", load_template("not_shown"))
+            assert sent.pop(0) == ("user", load_template("not_shown"))
         if instruction:
-            assert told.pop() == ("user", instruction)
+            assert sent.pop() == ("user", instruction)
         elif not seen or seen[-1].participant == log.participant.id:
-            assert told.pop() == ("user", load_template("your_turn"))
-        assert told == [expected_part(message, log.participant) for message in seen]
+            assert sent.pop() == ("user", load_template("your_turn"))
+        assert sent == [expected_part(message, log.participant) for message in seen]
 
     @fewer_examples
     @given(discussion_scenarios(), views)
@@ -132,7 +132,7 @@ EARLIER_MESSAGES = (
 
 
 def format_request(request: ModelRequest) -> str:
-    """Write a request out as it is read."""
+    """Format a request as readable text."""
     parts = [f"[system]\n{request.system}"] if request.system else []
     for message in request.messages:
         texts = [part.text if isinstance(part, Text) else f"({part})" for part in message.parts]
@@ -366,8 +366,8 @@ def test_system_prompt_keeps_braces_in_names_and_personas() -> None:
 
 
 def test_model_request_puts_attachments_before_message_text() -> None:
-    picture = File("cat.png", "image/png", b"\x89PNG")
-    asked = build_question("What is it?", "one\ntwo", [picture])
+    image = File("cat.png", "image/png", b"\x89PNG")
+    asked = build_question("What is it?", "one\ntwo", [image])
     *material, _ = asked.parts
     attached = {"msg_1": tuple(map(Attachment, material)), "msg_2": (Attachment(Text("Beta's own")),)}
     seen = [make_message(1, "What is it?"), make_message(2, "A cat.", BETA)]

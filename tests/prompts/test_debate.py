@@ -1,4 +1,4 @@
-"""What is told in a debate: whose words reach whom, and how much of them."""
+"""The instructions of a debate: which answers they contain, and how much of them."""
 
 from itertools import pairwise
 from typing import get_args
@@ -71,7 +71,7 @@ class TestDebatePositions:
 
 
 def messages_in_stage(scenario: DiscussionScenario, stage: str = "initial") -> list[Message]:
-    """Let all that was said at random have been said in a stage of a debate, and failures have words."""
+    """Put the random messages into a stage of a debate, and give failed ones a fault."""
     trouble = make_fault("auth", "Key rejected.")
     return [
         Message(
@@ -106,36 +106,36 @@ Say in the first sentence whether you keep your position or change it. Then give
 """)
 
     def test_rebuttal_instructions_mark_incomplete_answer(self) -> None:
-        told = rebuttal_instructions(
+        instructions = rebuttal_instructions(
             [make_user_message(), make_answer("alpha", "Split i", status="partial")],
             "run_1",
             "beta",
             MAX_CHARS,
         )
-        assert "### Alpha (cut off)\n\nSplit i\n" in told
+        assert "### Alpha (cut off)\n\nSplit i\n" in instructions
 
     @fewer_examples
     @given(discussion_scenarios())
     def test_rebuttal_instructions_have_only_question_and_first_answers_of_others(
         self, log: DiscussionScenario
     ) -> None:
-        told = rebuttal_instructions(messages_in_stage(log), log.run, log.participant.id, MAX_CHARS)
+        instructions = rebuttal_instructions(messages_in_stage(log), log.run, log.participant.id, MAX_CHARS)
         answers = {one.participant: one.first.content for one in debate_positions(messages_in_stage(log), log.run)}
         shown = {words.strip() for who, words in answers.items() if who != log.participant.id}
         asked_first = user_question(messages_in_stage(log), log.run)
         for message in messages_in_stage(log):
             if words := message.content.strip():
-                assert (words in told) == (any(words in one for one in shown) or words in asked_first)
+                assert (words in instructions) == (any(words in one for one in shown) or words in asked_first)
 
     @fewer_examples
     @given(discussion_scenarios())
     def test_rebuttal_instructions_have_no_own_answer_and_no_errors(self, log: DiscussionScenario) -> None:
-        told = rebuttal_instructions(messages_in_stage(log), log.run, log.participant.id, MAX_CHARS)
-        assert "Key rejected" not in told
+        instructions = rebuttal_instructions(messages_in_stage(log), log.run, log.participant.id, MAX_CHARS)
+        assert "Key rejected" not in instructions
         for message in log.messages:
             words = message.content.strip()
             if words and (message.participant == log.participant.id or message.status == "failed"):
-                assert message.role == "user" or words not in told
+                assert message.role == "user" or words not in instructions
 
     def test_rebuttal_instructions_are_truncated_to_max_chars(self) -> None:
         long = [
@@ -144,11 +144,11 @@ Say in the first sentence whether you keep your position or change it. Then give
             make_answer("beta", "Short."),
             make_answer("gamma", "g" * 500),
         ]
-        told = rebuttal_instructions(long, "run_1", "delta", 106)
-        assert "Short." in told
-        assert "a" * 49 + "…" in told
-        assert "g" * 49 + "…" in told
-        assert "a" * 50 not in told
+        instructions = rebuttal_instructions(long, "run_1", "delta", 106)
+        assert "Short." in instructions
+        assert "a" * 49 + "…" in instructions
+        assert "g" * 49 + "…" in instructions
+        assert "a" * 50 not in instructions
 
 
 class TestSynthesisInstructions:
@@ -176,10 +176,10 @@ Write it to be used: the answer first, then what supports it, then what remains 
     @fewer_examples
     @given(discussion_scenarios())
     def test_synthesis_instructions_have_all_final_answers_including_own(self, log: DiscussionScenario) -> None:
-        told = synthesis_instructions(messages_in_stage(log), log.run, log.participant.id, MAX_CHARS)
+        instructions = synthesis_instructions(messages_in_stage(log), log.run, log.participant.id, MAX_CHARS)
         for one in debate_positions(messages_in_stage(log), log.run):
-            assert one.final.content.strip() in told
-        assert "Key rejected" not in told
+            assert one.final.content.strip() in instructions
+        assert "Key rejected" not in instructions
 
 
 class TestUserQuestion:

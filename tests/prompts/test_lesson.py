@@ -1,4 +1,4 @@
-"""What the agents of a lesson read, whole, and what they are given back of their own turns."""
+"""The whole prompts of a lesson, and how participants see their own turns."""
 
 import pytest
 from inline_snapshot import snapshot
@@ -113,15 +113,15 @@ def test_lesson_identity_lists_slide_actions_only_for_teacher() -> None:
 
 @pytest.mark.parametrize("role", ROLE_TEMPLATES)
 def test_lesson_identity_has_template_and_length_for_each_role(role: LessonRole | None) -> None:
-    told = lesson_identity(PLAN, Participant("x", "X", "a/one", role=role))
-    assert f"about {ANSWER_LENGTHS[role]} characters" in told
-    assert "{" not in told.replace('{"', "").replace(describe_actions(role), "")
+    identity = lesson_identity(PLAN, Participant("x", "X", "a/one", role=role))
+    assert f"about {ANSWER_LENGTHS[role]} characters" in identity
+    assert "{" not in identity.replace('{"', "").replace(describe_actions(role), "")
 
 
 def test_lesson_identity_omits_others_and_topic_when_absent() -> None:
-    told = lesson_identity(RunPlan(mode="directed", participants=(MIRA,)), MIRA)
-    assert "With you" not in told
-    assert "The topic" not in told
+    identity = lesson_identity(RunPlan(mode="directed", participants=(MIRA,)), MIRA)
+    assert "With you" not in identity
+    assert "The topic" not in identity
 
 
 def test_lesson_instructions_have_whiteboard_and_answers_of_others() -> None:
@@ -138,25 +138,25 @@ It is your turn. Answer with the array.\
 
 
 def test_lesson_instructions_of_first_turn_mention_no_others() -> None:
-    told = lesson_instructions(MESSAGES[:1], "run_1", "mira", 10_000)
-    assert "already" not in told
-    assert told == render_lesson_state(EMPTY_BOARD, [], {})
+    instructions = lesson_instructions(MESSAGES[:1], "run_1", "mira", 10_000)
+    assert "already" not in instructions
+    assert instructions == render_lesson_state(EMPTY_BOARD, [], {})
 
 
 def test_lesson_instructions_have_only_current_run_and_truncate_answers() -> None:
     log = [make_message(LI, "Long ago.", run="run_0"), make_message(MIRA, "word " * 100)]
-    told = lesson_instructions(log, "run_1", "tom", 10_000)
-    assert "Long ago" not in told
-    assert "- Mira: " + ("word " * 20).strip() in told
-    assert "word " * 21 not in told
+    instructions = lesson_instructions(log, "run_1", "tom", 10_000)
+    assert "Long ago" not in instructions
+    assert "- Mira: " + ("word " * 20).strip() in instructions
+    assert "word " * 21 not in instructions
 
 
 def test_lesson_prompt_has_own_turns_as_array_and_others_by_name() -> None:
     request = build_model_request(PLAN, TOM, lesson_view(MESSAGES, "tom", "run_1"))
-    told = [
+    sent = [
         (message.role, [part.text for part in message.parts if isinstance(part, Text)]) for message in request.messages
     ]
-    assert told == snapshot(
+    assert sent == snapshot(
         [
             (
                 "user",
@@ -194,16 +194,16 @@ def test_lesson_view_keeps_own_turn_without_text() -> None:
 
 
 def test_own_turn_without_lesson_items_is_encoded_as_array() -> None:
-    (told,) = own_turn_pieces(make_message(TOM, 'He said "so".'))
-    assert isinstance(told.part, Text)
-    assert told.part.text == r'[{"type":"text","content":"He said \"so\"."}]'
+    (piece,) = own_turn_pieces(make_message(TOM, 'He said "so".'))
+    assert isinstance(piece.part, Text)
+    assert piece.part.text == r'[{"type":"text","content":"He said \"so\"."}]'
 
 
 @pytest.mark.parametrize("status", ["interrupted", "stopped", "partial"])
 def test_own_turn_pieces_add_note_after_incomplete_turn(status: TurnStatus) -> None:
-    spoken, told = own_turn_pieces(make_message(TOM, "I do", status=status))
-    assert (spoken.role, told.role) == ("assistant", "user")
-    assert "You were interrupted here" in str(told.part)
+    spoken, note = own_turn_pieces(make_message(TOM, "I do", status=status))
+    assert (spoken.role, note.role) == ("assistant", "user")
+    assert "You were interrupted here" in str(note.part)
 
 
 def test_replay_messages_skips_failed_turns() -> None:

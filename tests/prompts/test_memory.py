@@ -1,4 +1,4 @@
-"""What is remembered of a channel, what falls out, and what a prompt says of it."""
+"""The memory of a channel: its entries, what is dropped, and how a prompt shows it."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,22 +54,22 @@ def make_memory_entry(
 
 
 def test_memory_entries_have_author_and_details_only_for_their_participant() -> None:
-    told = [make_message("Ada: Tea?"), make_message("With pleasure.", 1, "alpha", details="Six cups.")]
-    assert memory_entries(told, "alpha") == [
+    messages = [make_message("Ada: Tea?"), make_message("With pleasure.", 1, "alpha", details="Six cups.")]
+    assert memory_entries(messages, "alpha") == [
         make_memory_entry("Ada: Tea?"),
         make_memory_entry("With pleasure.", 1, "Alpha", details="Six cups."),
     ]
-    assert memory_entries(told, "beta")[1].details == ""
+    assert memory_entries(messages, "beta")[1].details == ""
 
 
 def test_memory_entries_skip_messages_not_visible_to_participant() -> None:
-    told = [
+    messages = [
         make_message("For Beta.", visible_to=("beta",)),
         make_message("Nothing.", participant_id="beta", status="failed"),
         make_message("A brief.", hidden=True),
         make_message("For all."),
     ]
-    assert [one.text for one in memory_entries(told, "alpha")] == ["For all."]
+    assert [one.text for one in memory_entries(messages, "alpha")] == ["For all."]
 
 
 def test_recent_entries_keep_last_ten_and_rest_is_summarized() -> None:
@@ -96,9 +96,9 @@ def test_memory_summary_expires_after_a_day() -> None:
 def test_render_memory_omits_own_discussion_except_details() -> None:
     known = [make_memory_entry("Ada: Tea?"), make_memory_entry("Yes.", 1, "Alpha", details="Six cups.")]
     assert render_memory(known[:1], EARLIER_SUMMARY, "dis_1", NOW) == ""
-    told = render_memory(known, EARLIER_SUMMARY, "dis_1", NOW)
-    assert "Six cups." in told
-    assert not any(words in told for words in ("Tea?", "Yes.", "plans"))
+    rendered = render_memory(known, EARLIER_SUMMARY, "dis_1", NOW)
+    assert "Six cups." in rendered
+    assert not any(words in rendered for words in ("Tea?", "Yes.", "plans"))
 
 
 def test_memory_summary_of_several_discussions_is_rendered_in_each() -> None:

@@ -1,4 +1,4 @@
-"""A prompt in pieces: joined it is the request, and every piece says what it is."""
+"""A prompt in parts: together they are the request, and each part names its origin."""
 
 from itertools import groupby
 
@@ -39,7 +39,7 @@ SUMMARY_ATTACHMENT = Attachment(Text("Earlier: round."), "reference_summary", "O
 
 
 def attach_to_messages(messages: tuple[Message, ...]) -> dict[str, tuple[Attachment, ...]]:
-    """Let something come with every other message."""
+    """Attach a summary, a text and an image to every other message."""
     return {one.id: (SUMMARY_ATTACHMENT, TEXT_ATTACHMENT, IMAGE_ATTACHMENT) for one in messages if one.seq % 2}
 
 
@@ -81,8 +81,8 @@ class TestAnyPrompt:
         parts = build_prompt_parts("a/one", build_pieces(log.plan, log.participant, seen)).parts
         request = build_model_request(log.plan, log.participant, seen)
         assert request.system == "\n\n".join(part.text for part in parts if part.role == "system")
-        told = groupby((part for part in parts if part.role != "system"), key=lambda part: part.role)
-        assert [(role, [part.text for part in some]) for role, some in told] == [
+        by_role = groupby((part for part in parts if part.role != "system"), key=lambda part: part.role)
+        assert [(role, [part.text for part in some]) for role, some in by_role] == [
             (message.role, [part.text for part in message.parts if isinstance(part, Text)])
             for message in request.messages
         ]
@@ -153,12 +153,12 @@ def test_prompt_piece_origin_is_filler_when_it_only_keeps_role_order() -> None:
 
 
 def test_prompt_piece_origin_is_reference_for_other_advisors() -> None:
-    told = DiscussionBuilder().add_user_message("Why?")
+    discussion = DiscussionBuilder().add_user_message("Why?")
     for who in PARTICIPANTS:
-        told.add_answer(who, "So.")
-    told.add_user_message("And now?").add_instructions(BETA, "Reply to the others.")
+        discussion.add_answer(who, "So.")
+    discussion.add_user_message("And now?").add_instructions(BETA, "Reply to the others.")
     plan = RunPlan(mode="advisors", participants=PARTICIPANTS)
-    made = build_pieces(plan, BETA, advisor_view(told.messages, BETA.id, told.run))
+    made = build_pieces(plan, BETA, advisor_view(discussion.messages, BETA.id, discussion.run))
     assert [piece.origin for piece in made] == [
         *("mode", "message", "own", "reference", "message", "instructions"),
     ]
@@ -185,15 +185,15 @@ def test_prompt_parts_count_tokens_with_rate_of_model(rate: float) -> None:
         PromptPiece("system", "mode", Text("x" * 40)),
         PromptPiece("user", "file", IMAGE_ATTACHMENT.part, "cat.png", "m", 4),
     ]
-    told = build_prompt_parts("a/one", made, rate)
-    assert (told.model, told.tokens) == ("a/one", estimate_tokens("x" * 40, rate) + TOKENS_PER_FILE)
-    text, file = told.parts
+    prompt = build_prompt_parts("a/one", made, rate)
+    assert (prompt.model, prompt.tokens) == ("a/one", estimate_tokens("x" * 40, rate) + TOKENS_PER_FILE)
+    text, file = prompt.parts
     assert (text.text, text.tokens, text.size) == ("x" * 40, estimate_tokens("x" * 40, rate), None)
     assert (file.text, file.name, file.size) == ("", "cat.png", 4)
 
 
 def test_tool_call_pieces_have_text_calls_and_results_in_order() -> None:
-    def use(id: str, said: int) -> ToolUse:
+    def use(id: str, text_offset: int) -> ToolUse:
         return ToolUse(
             call_id=id,
             name="dict/look_up",
@@ -201,14 +201,14 @@ def test_tool_call_pieces_have_text_calls_and_results_in_order() -> None:
             content="A meeting.",
             is_error=False,
             seconds=1.0,
-            text_offset=said,
+            text_offset=text_offset,
         )
 
-    said = "I look.\n\nAnd again.\n\nSo it is a meeting."
+    answer = "I look.\n\nAnd again.\n\nSo it is a meeting."
     uses = [use("1", 7), use("2", 7), use("3", 19)]
-    parts = build_prompt_parts("m", list(tool_call_pieces(said, uses)), tools=("dict",))
+    parts = build_prompt_parts("m", list(tool_call_pieces(answer, uses)), tools=("dict",))
     call, result = ("call", '{"word": "moot"}'), ("result", "A meeting.")
-    told = [(part.origin, part.text) for part in parts.parts]
-    assert told == [("own", "I look."), call, result, call, result, ("own", "And again."), call, result]
+    sent = [(part.origin, part.text) for part in parts.parts]
+    assert sent == [("own", "I look."), call, result, call, result, ("own", "And again."), call, result]
     assert {part.name for part in parts.parts if part.origin != "own"} == {"dict/look_up"}
     assert (parts.tools, parts.tokens) == (("dict",), sum(part.tokens for part in parts.parts))

@@ -31,29 +31,29 @@ texts = st.lists(st.text(st.sampled_from("ab \n"), max_size=60), max_size=8)
 
 class TestFitTexts:
     @given(texts, st.integers(0, 300))
-    def test_fit_texts_fits_limit_of_one_character_each(self, some: list[str], room: int) -> None:
-        fit = fit_texts(some, room)
+    def test_fit_texts_fits_limit_of_one_character_each(self, some: list[str], max_chars: int) -> None:
+        fit = fit_texts(some, max_chars)
         assert len(fit) == len(some)
-        if room >= len(some):
-            assert sum(map(len, fit)) <= room
+        if max_chars >= len(some):
+            assert sum(map(len, fit)) <= max_chars
 
     @given(texts)
     def test_fit_texts_keeps_all_texts_when_they_fit(self, some: list[str]) -> None:
         assert fit_texts(some, sum(map(len, some))) == some
 
     @given(texts, st.integers(8, 300))
-    def test_fit_texts_keeps_short_texts_whole(self, some: list[str], room: int) -> None:
-        for text, fit in zip(some, fit_texts(some, room), strict=True):
-            if len(text) <= room // len(some):
+    def test_fit_texts_keeps_short_texts_whole(self, some: list[str], max_chars: int) -> None:
+        for text, fit in zip(some, fit_texts(some, max_chars), strict=True):
+            if len(text) <= max_chars // len(some):
                 assert fit == text
             if fit != text:
                 assert text.startswith(fit.removesuffix("…"))
                 assert len(fit) <= len(text)
 
     @given(texts, st.integers(8, 300))
-    def test_fit_texts_truncates_long_texts_to_equal_length(self, some: list[str], room: int) -> None:
+    def test_fit_texts_truncates_long_texts_to_equal_length(self, some: list[str], max_chars: int) -> None:
         solid = [text.replace(" ", "a").replace("\n", "b") for text in some]
-        fit = fit_texts(solid, room)
+        fit = fit_texts(solid, max_chars)
         lengths = {len(short) for text, short in zip(solid, fit, strict=True) if short != text}
         assert len(lengths) <= 1
         assert all(len(text) <= max(lengths, default=60) for text in fit)

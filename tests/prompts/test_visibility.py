@@ -83,9 +83,9 @@ def test_view_of_earlier_messages_is_unchanged_by_later_messages(
 ) -> None:
     then = view(log.messages[:upto], log.participant.id, log.run)
     now = [message for message in visible_messages(view, log) if message.seq <= upto]
-    if view in {with_instructions, advisor_view, lesson_view}:  # a newer brief takes the place of an older one
+    if view in {with_instructions, advisor_view, lesson_view}:  # newer instructions replace older ones
         then, now = ([message for message in some if not message.hidden] for some in (then, now))
-    if view is advisor_view:  # and a newer turn of the others that of an older one
+    if view is advisor_view:  # newer turns of the others replace older ones
         own = {None, log.participant.id}
         then, now = ([message for message in some if message.participant in own] for some in (then, now))
     assert then == now
@@ -180,19 +180,19 @@ def test_view_matches_expected_messages_for_each_participant(view: View, who: st
 @given(log=discussion_scenarios())
 def test_lesson_view_has_all_messages_but_only_newest_instructions(log: DiscussionScenario) -> None:
     shown, all_of_it = visible_messages(lesson_view, log), visible_messages(everything, log)
-    briefs = [message for message in all_of_it if message.hidden]
-    assert shown == [message for message in all_of_it if message not in briefs[:-1]]
+    instructions = [message for message in all_of_it if message.hidden]
+    assert shown == [message for message in all_of_it if message not in instructions[:-1]]
     for message in shown:
         meant = {*(message.visible_to or ()), message.participant}
         assert not message.hidden or message.visible_to is None or log.participant.id in meant
 
 
 def test_lesson_view_excludes_instructions_for_others() -> None:
-    briefs = [
+    instructions = [
         make_message(number, f"Brief {number}", hidden=True, visible_to=(who,))
         for number, who in ((10, "alpha"), (11, "beta"), (12, "alpha"), (13, "beta"))
     ]
-    log = [*MESSAGES, *briefs]
+    log = [*MESSAGES, *instructions]
     assert [m.seq for m in lesson_view(log, "alpha", "now") if m.hidden] == [12]
     assert [m.seq for m in lesson_view(log, "gamma", "now") if m.hidden] == []
     assert [m.seq for m in lesson_view(log, "beta", "next") if m.hidden] == []

@@ -1,4 +1,4 @@
-"""The embedded model, loaded once for all tests of a process that speak with it."""
+"""The embedded model, loaded once for all tests of a process."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -11,10 +11,10 @@ from tests.providers.preloaded_provider import PreloadedLocalProvider
 
 @pytest.fixture(scope="session")
 def loaded_server() -> Iterator[list[Any]]:
-    """Load the demonstration model into a list that is emptied at the end, so that the model is freed in time."""
-    held = [LocalProvider()._load_server()]
-    yield held
-    held.clear()
+    """Load the demonstration model into a list. Emptying the list at the end frees the model in time."""
+    loaded = [LocalProvider()._load_server()]
+    yield loaded
+    loaded.clear()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The embedded model of the product, which needs no loading because a fixture did that once."""
+"""The local provider with a model that a fixture has loaded once."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from moot.providers.local import LocalProvider
 
 
 class PreloadedLocalProvider(LocalProvider):
-    """`loaded` holds the model; all else is the product's own."""
+    """A local provider that returns the loaded model instead of loading one."""
 
     def __init__(self, loaded_server: list[Any]) -> None:
         super().__init__()

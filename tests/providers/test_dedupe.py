@@ -59,5 +59,5 @@ def test_overlap_deduper_keeps_short_pieces(pieces: list[str]) -> None:
 @given(st.lists(st.text(alphabet="abc ", min_size=1, max_size=6), max_size=30))
 def test_snapshot_deduper_keeps_small_pieces(pieces: list[str]) -> None:
     snapshots = SnapshotDeduper()
-    told = ["start of a long and varied text", *pieces]
-    assert "".join(snapshots.new_text(piece) for piece in told) == "".join(told)
+    texts = ["start of a long and varied text", *pieces]
+    assert "".join(snapshots.new_text(piece) for piece in texts) == "".join(texts)

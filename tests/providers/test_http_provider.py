@@ -41,7 +41,7 @@ RICH_SCRIPT = Script(
 
 
 class ReplayTransport(Transport):
-    """A transport that brings recorded bytes, cut as it is told."""
+    """A transport that replays recorded bytes in these pieces."""
 
     def __init__(self, pieces: Sequence[bytes]) -> None:
         super().__init__()
@@ -58,8 +58,8 @@ class ReplayTransport(Transport):
 
 def record_stream(api: Api) -> bytes:
     scripts = Scripts({"rich": RICH_SCRIPT})
-    performance = scripts.next_reply(ModelRequest(model="rich", messages=(user_message("?"),)))
-    return b"".join(encode_event(frame, "") for frame in answer_frames(DIALECTS[api](), performance))
+    reply = scripts.next_reply(ModelRequest(model="rich", messages=(user_message("?"),)))
+    return b"".join(encode_event(frame, "") for frame in answer_frames(DIALECTS[api](), reply))
 
 
 async def replay_stream(api: Api, pieces: Sequence[bytes]) -> ProviderTurn:
@@ -76,7 +76,7 @@ def test_stream_result_does_not_depend_on_chunk_boundaries(api: Api) -> None:
     assert "rund?" in whole.thoughts
     assert "🪑👩‍👩‍👧.\u2028Zeile" in whole.text
 
-    @settings(max_examples=60)  # the slow ring, with its many examples, does not see a property inside a test
+    @settings(max_examples=60)  # the profile for slow tests does not apply to a nested property
     @given(st.lists(st.integers(0, len(stream)), max_size=40))
     def cut(places: list[int]) -> None:
         cuts = sorted(places)
@@ -133,16 +133,16 @@ async def test_list_models_rejects_invalid_response(provider_server: ProviderSer
 
 
 async def test_call_cost_depends_on_base_url(provider_server: ProviderServerSetup) -> None:
-    here = HttpProvider("openai", WIRE_FORMATS["openai"](), "https://api.openai.com/v1", provider_server.transport)
+    hosted = HttpProvider("openai", WIRE_FORMATS["openai"](), "https://api.openai.com/v1", provider_server.transport)
     elsewhere = HttpProvider("openai", WIRE_FORMATS["openai"](), provider_server.url, provider_server.transport)
     free = HttpProvider(
         "ollama", WIRE_FORMATS["openai"](), provider_server.url, provider_server.transport, is_free=True
     )
     usage = Usage(1_000_000, 1_000_000)
-    assert (here.call_cost_usd("gpt-4o-mini", usage) or 0) > 0
+    assert (hosted.call_cost_usd("gpt-4o-mini", usage) or 0) > 0
     assert elsewhere.call_cost_usd("gpt-4o-mini", usage) is None
     assert free.call_cost_usd("gpt-4o-mini", usage) == 0.0
-    assert here.model_profile("gpt-4o-mini").context == 128_000
+    assert hosted.model_profile("gpt-4o-mini").context == 128_000
 
 
 class ServerHandle(NamedTuple):
@@ -220,7 +220,7 @@ async def test_stop_after_end_of_answer_keeps_completed_status() -> None:
         async def post_stream(self, *asked: Any) -> AsyncGenerator[list[bytes], None]:
             async for events in super().post_stream(*asked):
                 yield events
-            stop.request_stop()  # all that came was taken
+            stop.request_stop()  # the consumer has taken all events
             await asyncio.sleep(0.2)
 
     provider = HttpProvider("openai", WIRE_FORMATS["openai"](), "http://replay", Lingering([HELLO_EVENT + DONE_EVENT]))
@@ -278,7 +278,7 @@ async def test_stream_errors_never_quote_part_of_key(reason: str) -> None:
     finish = f'data: {{"choices": [{{"delta": {{}}, "finish_reason": "{reason}"}}]}}\n\n'.encode()
     for frame in (error, finish + DONE_EVENT):
         async with serve_chunks(frame) as served, open_provider(served) as provider:
-            said = str([batch async for batch in provider.stream_chunks(ModelRequest(model="x", messages=()), key)])
-        assert "Zq9" not in said
-        assert "<html" not in said
-        assert len(said) < 700
+            chunks = str([batch async for batch in provider.stream_chunks(ModelRequest(model="x", messages=()), key)])
+        assert "Zq9" not in chunks
+        assert "<html" not in chunks
+        assert len(chunks) < 700

@@ -1,4 +1,4 @@
-"""The embedded model, for real: loading, streaming, cancelling, JSON by grammar; and what is said without it."""
+"""The real embedded model: loading, streaming, cancelling and JSON by grammar; and the error without it."""
 
 import asyncio
 import builtins
@@ -61,7 +61,7 @@ def test_local_provider_sends_text_files_as_text() -> None:
 
 
 async def _cpu_load(seconds: float) -> float:
-    """How much of a core this process uses over a while."""
+    """Return how much of a core this process uses for so many seconds."""
     before = time.process_time()
     await asyncio.sleep(seconds)
     return (time.process_time() - before) / seconds
@@ -88,7 +88,7 @@ async def test_local_provider_stops_generation_when_cancelled_during_prompt(
         if await _cpu_load(0.1) < 0.2:
             break
     else:
-        pytest.fail("the model went on with a prompt that nobody waits for")
+        pytest.fail("the model went on with a cancelled prompt")
 
 
 async def test_local_provider_stops_generation_when_closed_during_answer(
@@ -103,7 +103,7 @@ async def test_local_provider_stops_generation_when_closed_during_answer(
         if await _cpu_load(0.1) < 0.2:
             break
     else:
-        pytest.fail("the model went on with an answer that nobody waits for")
+        pytest.fail("the model went on with a cancelled answer")
 
 
 async def test_local_provider_follows_json_schema(local_provider: LocalProvider) -> None:
@@ -131,7 +131,7 @@ async def test_local_provider_loads_custom_model_file(tmp_path: Path) -> None:
 async def test_local_provider_fails_on_invalid_model_file(tmp_path: Path) -> None:
     path = tmp_path / "broken.gguf"
     path.write_bytes(b"GGUF nonsense")
-    LocalProvider(path).check_model("broken")  # it looks like one
+    LocalProvider(path).check_model("broken")  # the header is valid
     request = ModelRequest(model="broken", messages=(user_message("?"),))
     chunks = [chunk async for batch in LocalProvider(path).stream_chunks(request) for chunk in batch]
     *_, failed = chunks
@@ -169,7 +169,7 @@ def test_load_library_error_names_what_to_install(
 
 
 def test_local_provider_returns_model_only_after_its_loop_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Letting go of one whose loop has not begun waits for ever: it does not hear that it is to end."""
+    """To free a model before its loop runs blocks forever, because the loop misses the stop."""
     done: list[str] = []
 
     class Server:
@@ -211,19 +211,19 @@ async def test_local_provider_bounds_length_of_list(local_provider: LocalProvide
         "additionalProperties": False,
     }
     request = make_request("Why are tables round? Name reasons.", json_schema=Raw(json.dumps(schema).encode()))
-    told = json.loads((await run_provider_turn(local_provider, DEMO_MODEL, request=request)).result.text)
-    assert len(told["reasons"]) <= DEFAULT_MAX_ITEMS
-    assert all(len(reason) <= DEFAULT_MAX_TEXT_CHARS for reason in told["reasons"])
+    answer = json.loads((await run_provider_turn(local_provider, DEMO_MODEL, request=request)).result.text)
+    assert len(answer["reasons"]) <= DEFAULT_MAX_ITEMS
+    assert all(len(reason) <= DEFAULT_MAX_TEXT_CHARS for reason in answer["reasons"])
 
 
 async def test_local_provider_follows_lesson_item_schema(local_provider: LocalProvider) -> None:
     request = make_request(
         "Why is the sky blue? Answer in one sentence.", array_of=lesson_item_schema("teacher"), max_tokens=80
     )
-    act = LessonTurnParser("teacher", EMPTY_BOARD)
+    parser = LessonTurnParser("teacher", EMPTY_BOARD)
     stream = local_provider.stream_chunks(request)
     written = "".join([c.text async for batch in stream for c in batch if isinstance(c, Text)])
-    pieces = [*act.feed(written), *act.close()]
+    pieces = [*parser.feed(written), *parser.close()]
     assert written.lstrip().startswith("[")
     assert re.match(r'\[\s*\{\s*"type"\s*:\s*"(text|action)"', written.lstrip())
-    assert act.text or any(not isinstance(piece, TextPiece) for piece in pieces), written
+    assert parser.text or any(not isinstance(piece, TextPiece) for piece in pieces), written

@@ -77,7 +77,7 @@ async def test_context_pool_waits_in_order_until_tokens_are_released() -> None:
     assert not await try_acquire(context, 50)
     waiting = asyncio.create_task(context.acquire_tokens(50))
     await asyncio.sleep(0)
-    assert not await try_acquire(context, 10), "nobody overtakes"
+    assert not await try_acquire(context, 10), "requests keep their order"
     context.release_tokens(60)
     await waiting
     assert await try_acquire(context, 10)

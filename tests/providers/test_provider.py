@@ -1,4 +1,4 @@
-"""The conformance suite of the Provider seam, over all five implementations."""
+"""The conformance suite of `Provider`, for all five implementations."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -45,7 +45,7 @@ async def provider(
 
 @pytest.fixture
 def make_request(api: str) -> MakeRequest:
-    """Ask something short; the embedded model answers in its own words, the others by script."""
+    """Return a short request. The embedded model answers freely, the others by script."""
 
     def make(script: str) -> ModelRequest:
         model = DEMO_MODEL if api == "local" else script

@@ -137,8 +137,8 @@ def test_port_and_case_do_not_change_host_of_key() -> None:
 
 
 def test_built_in_key_is_not_used_for_another_provider() -> None:
-    lent = ProviderConfig(key_env="ANTHROPIC_API_KEY")
-    assert not make_registry({"ANTHROPIC_API_KEY": "a"}, openrouter=lent).server_keys("openrouter")
+    config = ProviderConfig(key_env="ANTHROPIC_API_KEY")
+    assert not make_registry({"ANTHROPIC_API_KEY": "a"}, openrouter=config).server_keys("openrouter")
 
 
 def test_invalid_key_is_ignored_and_never_quoted() -> None:

@@ -62,7 +62,7 @@ def test_size_limit_applies_to_each_event_alone() -> None:
 
 
 def test_event_parser_takes_linear_time_for_single_bytes() -> None:
-    """The held pieces are joined once, when the line ends, not once a byte."""
+    """The parser joins buffered pieces once for each line, not once for each byte."""
     parser = EventParser()
     for _ in range(100_000):
         parser.feed_bytes(b"x")

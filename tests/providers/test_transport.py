@@ -16,7 +16,7 @@ from moot.types.faults import FaultKind
 
 @asynccontextmanager
 async def serve_bytes(answer: bytes, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
-    """Serve the same bytes to everyone who connects."""
+    """Serve the same bytes on every connection."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError):
@@ -86,7 +86,7 @@ async def test_unaccepted_connection_is_timeout_fault() -> None:
         full.bind(("127.0.0.1", 0))
         full.listen(0)
         address = full.getsockname()
-        waiting = [socket.socket() for _ in range(4)]  # fill the backlog, so that nobody else gets in
+        waiting = [socket.socket() for _ in range(4)]  # fill the backlog, so that no other connection is accepted
         try:
             for client in waiting:
                 client.setblocking(False)
@@ -130,7 +130,7 @@ async def test_malformed_url_is_not_retryable() -> None:
 
 async def test_untrusted_certificate_is_network_fault() -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)  # an authority that nobody knows
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)  # an unknown authority
     async with serve_bytes(b"HTTP/1.1 200 OK\r\n\r\n", context) as address:
         error = await request_error(f"https://{address}/v1")
     assert error.fault.kind == "network"

@@ -5,7 +5,7 @@ from moot.types.faults import make_fault
 
 
 class WordDecoder:
-    """A reader of the simplest format there is: a word a frame, a full stop at the end."""
+    """Decodes a simple format: each frame is a word, and a full stop ends the stream."""
 
     def decode_frame(self, frame: bytes) -> list[Chunk]:
         match frame:

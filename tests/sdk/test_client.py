@@ -1,4 +1,4 @@
-"""Tables from Python: what a program asks for, and what it gets without a server."""
+"""The Python client without a server."""
 
 import asyncio
 import subprocess
@@ -16,8 +16,8 @@ DEBATERS = ["scripted/advocate", "scripted/sceptic", "scripted/undecided"]
 
 
 async def test_debate_streams_and_returns_synthesis_with_report() -> None:
-    async with Moot() as table:
-        debate = table.debate("Split it?", DEBATERS, rules=DebateOptions(lead="beta"))
+    async with Moot() as moot:
+        debate = moot.debate("Split it?", DEBATERS, rules=DebateOptions(lead="beta"))
         stages = {event.stage async for event in debate if isinstance(event, TextDelta)}
     assert stages == {"initial", "debate", "synthesis"}
     result = debate.result
@@ -32,8 +32,8 @@ async def test_debate_streams_and_returns_synthesis_with_report() -> None:
 async def test_persona_and_instructions_reach_the_model(tmp_path: Path) -> None:
     (tmp_path / "script.toml").write_text('[parrot]\nanswer = "{system}"\n')
     (tmp_path / "moot.toml").write_text('[providers.scripted]\nscript = "script.toml"\n')
-    async with Moot(tmp_path / "moot.toml") as table:
-        result = await table.ask(
+    async with Moot(tmp_path / "moot.toml") as moot:
+        result = await moot.ask(
             "Who are you?", [ParticipantSpec(model="scripted/parrot", prompt="Be Ada.")], system="Be brief."
         )
     assert result.text == "Be Ada.\n\nBe brief."
@@ -41,16 +41,16 @@ async def test_persona_and_instructions_reach_the_model(tmp_path: Path) -> None:
 
 async def test_file_comes_before_the_question(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("one two")
-    async with Moot() as table:
-        result = await table.ask("Why?", ["scripted/echo"], files=[tmp_path / "notes.txt"])
+    async with Moot() as moot:
+        result = await moot.ask("Why?", ["scripted/echo"], files=[tmp_path / "notes.txt"])
     assert result.text == "notes.txt:\n```\none two\n```\n\nWhy?"
 
 
 async def test_ask_without_models_uses_default_participants(tmp_path: Path) -> None:
     (tmp_path / "moot.toml").write_text('participants = ["scripted/echo", "scripted/steady"]\n')
-    async with Moot(tmp_path / "moot.toml") as table:
-        assert list((await table.ask("Why?")).answers) == ["Alpha"]
-        assert list((await table.ask("Why?", mode="consensus", rounds=1)).answers) == ["Alpha", "Beta"]
+    async with Moot(tmp_path / "moot.toml") as moot:
+        assert list((await moot.ask("Why?")).answers) == ["Alpha"]
+        assert list((await moot.ask("Why?", mode="consensus", rounds=1)).answers) == ["Alpha", "Beta"]
 
 
 @pytest.mark.parametrize(
@@ -64,24 +64,24 @@ async def test_ask_without_models_uses_default_participants(tmp_path: Path) -> N
     ],
 )
 async def test_ask_rejects_incompatible_options(wanted: dict[str, Any], words: str) -> None:
-    async with Moot() as table:
+    async with Moot() as moot:
         with pytest.raises(UsageError, match=words):
-            await table.ask(**{"question": "Why?", "models": ["scripted/echo"], **wanted})
+            await moot.ask(**{"question": "Why?", "models": ["scripted/echo"], **wanted})
 
 
 async def test_ask_rejects_unknown_model() -> None:
-    async with Moot() as table:
+    async with Moot() as moot:
         with pytest.raises(UnknownModel):
-            await table.ask("Why?", ["nobody/none"])
+            await moot.ask("Why?", ["nobody/none"])
 
 
 async def test_closing_the_client_stops_live_runs() -> None:
     async with asyncio.timeout(60):
-        async with Moot() as table:
-            events = aiter(table.ask("Why?", ["scripted/endless"]))
+        async with Moot() as moot:
+            events = aiter(moot.ask("Why?", ["scripted/endless"]))
             while not isinstance(await anext(events), TextDelta):
                 pass
-        assert len(table._ephemeral_runs) == 0
+        assert len(moot._ephemeral_runs) == 0
         await events.aclose()
 
 

@@ -35,16 +35,16 @@ TWO_MODELS = ["scripted/echo", "scripted/steady"]
     ],
 )
 async def test_invalid_option_is_rejected_by_name(wanted: dict[str, Any], words: str) -> None:
-    async with Moot() as table:
+    async with Moot() as moot:
         with pytest.raises(UsageError, match=words):
-            await table.ask(**{"question": "Why?", "models": ["scripted/echo"], **wanted})
+            await moot.ask(**{"question": "Why?", "models": ["scripted/echo"], **wanted})
 
 
 def test_participant_prompt_may_be_long_and_rules_are_kept() -> None:
-    voice = ParticipantSpec(model="scripted/echo", prompt="x" * 100_000)
-    came = validate_options((voice,), "advisors", AdvisorOptions(synthesis=True), 2, None)
-    assert came.advisors is not None
-    assert came.advisors == AdvisorOptions(synthesis=True)
+    participant = ParticipantSpec(model="scripted/echo", prompt="x" * 100_000)
+    options = validate_options((participant,), "advisors", AdvisorOptions(synthesis=True), 2, None)
+    assert options.advisors is not None
+    assert options.advisors == AdvisorOptions(synthesis=True)
 
 
 def test_every_participant_gets_a_name() -> None:

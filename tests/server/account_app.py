@@ -1,4 +1,4 @@
-"""The whole application where accounts are needed, for tests of who gets in and what they are told."""
+"""The whole application with accounts, for tests of authentication and its errors."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ QUESTION = {"message": "What is a moot?", "participants": ["scripted/echo"]}
 
 
 class AccountApp:
-    """The app as its visitors find it, and what stands behind it."""
+    """The app, a client of it and its database."""
 
     def __init__(self, database: Database, app: Litestar, client: AsyncClient) -> None:
         self.database = database
@@ -39,12 +39,12 @@ class AccountApp:
         return await self.client.post("/api/login", json={"name": name, "password": password})
 
     async def log_in_ada(self) -> None:
-        """Let Ada in, who has a password."""
+        """Create the account ada and log it in."""
         await self.accounts.create_account("ada", PASSWORD)
         await self.log_in()
 
     async def create_token_headers(self, name: str) -> dict[str, str]:
-        """Make an account that has a token and no password, and return the header that says so."""
+        """Create an account with a token and no password, and return the Authorization header."""
         async with self.database.write() as connection:
             await connection.execute(insert(tenant).values(id=name, name=name, created_at=0.0))
             await connection.execute(insert(account).values(id=name, tenant=name, name=name, created_at=0.0))

@@ -1,11 +1,11 @@
-"""Whoever reads a stream, in ASGI's words, so that a test can wait for what comes and leave when it likes."""
+"""An ASGI client that waits for parts of a stream and can disconnect at any time."""
 
 import asyncio
 from typing import Any
 
 
 class AsgiClient:
-    """The other end of a stream, in ASGI's words: what it was sent, and when it leaves."""
+    """Records what an ASGI app sends, and disconnects when `disconnected` is set."""
 
     def __init__(self) -> None:
         self.status: int | None = None
@@ -28,14 +28,14 @@ class AsgiClient:
         return {"type": "http.disconnect"}
 
     async def wait_for(self, expected: bytes) -> None:
-        """Wait until some words came."""
+        """Wait until the body contains these bytes."""
         while expected not in b"".join(self.received_bodies):
             self.message_received.clear()
             await self.message_received.wait()
 
 
 def http_scope(path: str, query: str = "") -> Any:
-    """What uvicorn tells of a request from this machine."""
+    """The scope that uvicorn makes for a request from this machine."""
     return {
         "type": "http",
         "method": "GET",

@@ -1,4 +1,4 @@
-"""Routes have no SQL of their own, and need one database; what differs by database says that it needs both."""
+"""Routes contain no SQL, so one database is enough. Tests that depend on the database ask for both."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -21,12 +21,12 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
 
 @pytest.fixture
 async def account_app(database: Database) -> AsyncIterator[AccountApp]:
-    async with create_account_app(database) as house:
-        yield house
+    async with create_account_app(database) as app:
+        yield app
 
 
 @pytest.fixture
 async def sqlite_account_app(tmp_path: Path) -> AsyncIterator[AccountApp]:
-    """A house on the embedded database."""
-    async with open_migrated_database("sqlite", tmp_path) as database, create_account_app(database) as house:
-        yield house
+    """An app on SQLite."""
+    async with open_migrated_database("sqlite", tmp_path) as database, create_account_app(database) as app:
+        yield app

@@ -28,7 +28,7 @@ PUBLIC_PATHS = {
 
 @pytest.fixture
 async def app(tmp_path: Path) -> AsyncIterator[Litestar]:
-    """The application as it is where accounts are needed."""
+    """The application with accounts."""
     async with open_migrated_database("sqlite", tmp_path) as database, Registry({}, {}) as registry:
         worker = Worker(Settings(), database, registry, Encryptor(ENCRYPTION_SECRET))
         yield create_app(worker.services, None)
@@ -64,12 +64,12 @@ async def test_all_routes_but_public_ones_require_credentials(app: Litestar, cli
             assert reply.status_code in {200, 400, 404}, path
         else:
             assert (reply.status_code, reply.headers["WWW-Authenticate"]) == (401, "Bearer"), path
-            shape = "json" if path.startswith("/v1/") else "problem+json"  # OpenAI's, or ours
+            shape = "json" if path.startswith("/v1/") else "problem+json"  # OpenAI's format, or ours
             assert reply.headers["Content-Type"] == f"application/{shape}"
 
 
 async def test_every_handler_parameter_has_explicit_source(app: Litestar) -> None:
-    """What is not marked would be looked for in the query, and there anybody could put it."""
+    """Litestar reads an unmarked parameter from the query, where any client can set it."""
     for method, path, handler in list_routes(app):
         for name, parameter in inspect.signature(handler.fn).parameters.items():
             plain = name in {"self", "request", "path"}

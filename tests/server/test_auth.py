@@ -47,12 +47,12 @@ async def test_event_stream_accepts_token_or_cookie(account_app: AccountApp) -> 
     await account_app.log_in_ada()
     cookie = f"{SESSION_COOKIE}={account_app.client.cookies[SESSION_COOKIE]}".encode()
     for header in ((b"authorization", bob["Authorization"].encode()), (b"cookie", cookie)):
-        visitor = AsgiClient()
+        client = AsgiClient()
         scope = http_scope("/api/events") | {"headers": [header]}
-        watching = asyncio.create_task(account_app.app(scope, visitor.receive, visitor.send))
-        await visitor.wait_for(b'"activity"')
-        visitor.disconnected.set()
-        await watching
+        stream = asyncio.create_task(account_app.app(scope, client.receive, client.send))
+        await client.wait_for(b'"activity"')
+        client.disconnected.set()
+        await stream
 
 
 @pytest.mark.parametrize(
@@ -112,17 +112,17 @@ async def test_session_cookie_is_http_only_and_same_site(sqlite_account_app: Acc
 
 
 async def test_session_cookie_is_secure_over_https(database: Database) -> None:
-    async with create_account_app(database, base_url="https://moot.example") as house:
-        await house.accounts.create_account("ada", PASSWORD)
-        cookie = (await house.log_in()).headers["set-cookie"]
+    async with create_account_app(database, base_url="https://moot.example") as account_app:
+        await account_app.accounts.create_account("ada", PASSWORD)
+        cookie = (await account_app.log_in()).headers["set-cookie"]
         assert "secure" in {part.strip().lower() for part in cookie.split(";")}
-        assert (await house.client.get("/api/me")).status_code == 200
+        assert (await account_app.client.get("/api/me")).status_code == 200
 
 
 async def test_local_mode_authenticates_every_request_as_local_user(database: Database) -> None:
-    async with create_account_app(database, local=True) as house:
+    async with create_account_app(database, local=True) as account_app:
         for headers in ({}, {"Authorization": "Bearer anything"}, {"Cookie": f"{SESSION_COOKIE}=old"}):
-            reply = await house.client.get("/api/me", headers=headers)
+            reply = await account_app.client.get("/api/me", headers=headers)
             assert reply.json() == {"account": "local", "tenant": "local", "name": "local", "kind": "local"}
 
 
@@ -134,18 +134,18 @@ async def accounts(database: Database) -> Accounts:
 
 
 async def test_revocation_ends_only_affected_watches_once(accounts: Accounts) -> None:
-    _, here = await accounts.login("ada", PASSWORD)
-    _, there = await accounts.login("ada", PASSWORD)
+    _, revoked = await accounts.login("ada", PASSWORD)
+    _, active = await accounts.login("ada", PASSWORD)
     revocations = Revocations(accounts)
     ended: list[str] = []
     with (
-        revocations.watch_credential(here, lambda: ended.append("here")),
-        revocations.watch_credential(here, lambda: ended.append("here too")),
-        revocations.watch_credential(there, lambda: ended.append("there")),
+        revocations.watch_credential(revoked, lambda: ended.append("here")),
+        revocations.watch_credential(revoked, lambda: ended.append("here too")),
+        revocations.watch_credential(active, lambda: ended.append("there")),
     ):
         await revocations.check_credentials()
         assert ended == []
-        await accounts.logout(here)
+        await accounts.logout(revoked)
         await revocations.check_credentials()
         await revocations.check_credentials()
         assert ended == ["here", "here too"]
@@ -204,7 +204,7 @@ async def test_local_user_is_never_revoked(accounts: Accounts) -> None:
 
 
 class UnavailableAccounts(Accounts):
-    """A database that is away for the first check."""
+    """Accounts whose database is unavailable at the first check."""
 
     checks = 0
 

@@ -23,8 +23,8 @@ async def response_status(
     loopback: bool = False,
     allowed_hosts: frozenset[str] = frozenset(),
 ) -> int:
-    site = SameOriginMiddleware(ok_app, loopback=loopback, allowed_hosts=allowed_hosts)
-    transport = httpx.ASGITransport(app=site)  # type: ignore[arg-type]
+    middleware = SameOriginMiddleware(ok_app, loopback=loopback, allowed_hosts=allowed_hosts)
+    transport = httpx.ASGITransport(app=middleware)  # type: ignore[arg-type]
     async with httpx.AsyncClient(transport=transport, base_url="http://moot.example") as client:
         return (await client.request(method, "/api/x", headers={"Host": host, **headers})).status_code
 
@@ -134,8 +134,8 @@ async def test_ipv6_address_can_be_allowed_host(named: str) -> None:
 
 
 async def test_rejection_is_problem_with_reason() -> None:
-    site = SameOriginMiddleware(ok_app, loopback=True)
-    transport = httpx.ASGITransport(app=site)  # type: ignore[arg-type]
+    middleware = SameOriginMiddleware(ok_app, loopback=True)
+    transport = httpx.ASGITransport(app=middleware)  # type: ignore[arg-type]
     async with httpx.AsyncClient(transport=transport, base_url="http://evil.example") as client:
         reply = await client.get("/")
     assert reply.headers["content-type"] == "application/problem+json"

@@ -25,13 +25,13 @@ class FakeTransport:
 
 
 class FakeRequestCycle:
-    """As uvicorn has it: `send` belongs to something that has the transport."""
+    """Like uvicorn: `send` is a method of an object that has the transport."""
 
     def __init__(self) -> None:
         self.transport = FakeTransport()
 
     async def send(self, message: object) -> None:
-        """Nobody listens."""
+        pass
 
 
 def test_abort_connection_aborts_transport() -> None:
@@ -48,7 +48,7 @@ def test_abort_connection_returns_false_without_transport() -> None:
     scope: dict[str, Any] = {}
 
     async def send(message: object) -> None:
-        """Not of uvicorn."""
+        pass
 
     add_abort_extension(scope, send)
     assert not abort_connection(scope)
@@ -63,7 +63,7 @@ def revocations(database: Database) -> Revocations:
 
 
 def pending_request(disconnected: asyncio.Event) -> Request[Any, Any, Any]:
-    """A request whose caller stays until the event is set."""
+    """A request whose client disconnects when the event is set."""
     body = [{"type": "http.request", "body": b"", "more_body": False}]
 
     async def receive() -> Any:
@@ -93,7 +93,7 @@ async def test_run_until_disconnect_propagates_error(revocations: Revocations) -
 
 
 class EndlessWork:
-    """Work that goes on until it is ended."""
+    """Work that runs until it is cancelled."""
 
     def __init__(self) -> None:
         self.started, self.ended = asyncio.Event(), asyncio.Event()
@@ -128,8 +128,8 @@ async def test_revoked_credential_cancels_work(revocations: Revocations) -> None
 
 
 async def test_disconnected_request_gets_400_response(revocations: Revocations) -> None:
-    """Nobody reads it, but it must be no mistake of ours."""
-    visitor, work = AsgiClient(), EndlessWork()
+    """The client does not read the response, but it must not count as a server error."""
+    client, work = AsgiClient(), EndlessWork()
 
     @post("/work")
     async def handler(request: Request[Any, Any, Any]) -> str:
@@ -137,9 +137,9 @@ async def test_disconnected_request_gets_400_response(revocations: Revocations) 
         return await run_until_disconnect(request, revocations, work())
 
     app = Litestar([handler], exception_handlers=EXCEPTION_HANDLERS, logging_config=None)
-    answering = asyncio.create_task(app(http_scope("/work") | {"method": "POST"}, visitor.receive, visitor.send))
+    answering = asyncio.create_task(app(http_scope("/work") | {"method": "POST"}, client.receive, client.send))
     await work.started.wait()
-    visitor.disconnected.set()
+    client.disconnected.set()
     await answering
-    assert visitor.status == 400
-    assert msgspec.json.decode(b"".join(visitor.received_bodies))["detail"] == "The client disconnected."
+    assert client.status == 400
+    assert msgspec.json.decode(b"".join(client.received_bodies))["detail"] == "The client disconnected."

@@ -113,7 +113,7 @@ def error_subclasses(root: type[MootError]) -> Iterator[type[MootError]]:
 
 
 def test_every_error_class_has_status() -> None:
-    for kind in {*error_subclasses(MootError)} - {ServerUnreachable}:  # which only a client meets
+    for kind in {*error_subclasses(MootError)} - {ServerUnreachable}:  # only clients raise it
         assert any(issubclass(kind, known) for known in ERROR_STATUSES), kind
 
 
@@ -148,9 +148,9 @@ def test_retryable_errors_have_retry_after_header(client: TestClient[Litestar]) 
     ],
 )
 def test_error_with_field_prefix_names_field(client: TestClient[Litestar], words: str, named: str | None) -> None:
-    told = client.get("/field", params={"words": words}).json()
-    assert told["detail"] == words
-    assert [error["field"] for error in told.get("errors", [])] == ([named] if named else [])
+    problem = client.get("/field", params={"words": words}).json()
+    assert problem["detail"] == words
+    assert [error["field"] for error in problem.get("errors", [])] == ([named] if named else [])
 
 
 @pytest.mark.parametrize(
@@ -174,10 +174,10 @@ def test_invalid_body_is_rejected_by_field(client: TestClient[Litestar], body: A
 
 
 def test_invalid_body_error_explains_field(client: TestClient[Litestar]) -> None:
-    told = client.post("/take", json={"name": "Ada", "inner": {"size": "x"}}).json()["detail"]
-    assert told == "inner.size: It must be a whole number."
-    told = client.post("/take", json={"name": "Ada", "inner": {"size": 1, "hue": 2}}).json()["detail"]
-    assert told == "inner.hue: There is no such field; known are size."
+    detail = client.post("/take", json={"name": "Ada", "inner": {"size": "x"}}).json()["detail"]
+    assert detail == "inner.size: It must be a whole number."
+    detail = client.post("/take", json={"name": "Ada", "inner": {"size": 1, "hue": 2}}).json()["detail"]
+    assert detail == "inner.hue: There is no such field; known are size."
 
 
 def test_too_large_body_error_names_limit(client: TestClient[Litestar]) -> None:

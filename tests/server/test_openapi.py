@@ -1,4 +1,4 @@
-"""How the description is made; that it is true is shown in tests/test_openapi.py."""
+"""How the description is built. tests/test_openapi.py checks that it is true."""
 
 from typing import Annotated, Any
 
@@ -20,7 +20,7 @@ class Chair(Struct, forbid_unknown_fields=True):
 
 @get("/chairs/{id:str}", tags=["chairs"])
 async def read(id: FromPath[str]) -> Chair:
-    """Tell how a chair looks."""
+    """Return one chair."""
     return Chair(4)
 
 
@@ -57,22 +57,22 @@ def description() -> Any:
 
 def test_schemas_are_those_used_for_validation(description: Any) -> None:
     assert description["components"]["schemas"]["Chair"] == msgspec.json.schema_components([Chair])[1]["Chair"]
-    made = description["paths"]["/chairs"]["post"]
+    operation = description["paths"]["/chairs"]["post"]
     chair = {"application/json": {"schema": {"$ref": "#/components/schemas/Chair"}}}
-    assert made["requestBody"] == {"required": True, "content": chair}
-    assert made["responses"]["201"]["content"] == chair
+    assert operation["requestBody"] == {"required": True, "content": chair}
+    assert operation["responses"]["201"]["content"] == chair
     assert description["paths"]["/chairs/{id}"]["get"]["responses"]["200"]["content"] == chair
 
 
 def test_optional_body_is_not_required(description: Any) -> None:
-    sitting = description["paths"]["/chairs/{id}/sit"]["post"]
-    assert sitting["requestBody"]["required"] is False
-    assert "content" not in sitting["responses"]["204"]
+    operation = description["paths"]["/chairs/{id}/sit"]["post"]
+    assert operation["requestBody"]["required"] is False
+    assert "content" not in operation["responses"]["204"]
 
 
 def test_text_response_has_text_media_type(description: Any) -> None:
-    told = description["paths"]["/chairs/{id}/sound"]["get"]["responses"]["200"]["content"]
-    assert list(told) == ["text/plain"]
+    content = description["paths"]["/chairs/{id}/sound"]["get"]["responses"]["200"]["content"]
+    assert list(content) == ["text/plain"]
 
 
 def test_picture_is_described_by_its_media_type(description: Any) -> None:
@@ -81,8 +81,8 @@ def test_picture_is_described_by_its_media_type(description: Any) -> None:
 
 
 def test_operations_have_id_and_docstring_of_handler(description: Any) -> None:
-    reading = description["paths"]["/chairs/{id}"]["get"]
-    assert (reading["operationId"], reading["description"]) == ("read", "Tell how a chair looks.")
+    operation = description["paths"]["/chairs/{id}"]["get"]
+    assert (operation["operationId"], operation["description"]) == ("read", "Return one chair.")
 
 
 def test_operations_list_only_possible_error_statuses(description: Any) -> None:

@@ -105,29 +105,29 @@ def test_nul_in_path_returns_404_and_in_query_400(client: TestClient[Litestar]) 
 
 async def test_interrupted_body_returns_400_without_log(caplog: pytest.LogCaptureFixture) -> None:
     app = Litestar([echo], request_class=JsonRequest, exception_handlers=EXCEPTION_HANDLERS, logging_config=None)
-    came = iter([{"type": "http.request", "body": b'{"a', "more_body": True}, {"type": "http.disconnect"}])
-    visitor = AsgiClient()
+    messages = iter([{"type": "http.request", "body": b'{"a', "more_body": True}, {"type": "http.disconnect"}])
+    client = AsgiClient()
 
     async def receive() -> Any:
-        return next(came)
+        return next(messages)
 
     scope = http_scope("/echo") | {"method": "POST", "headers": [(b"content-type", b"application/json")]}
-    await app(scope, receive, visitor.send)
-    assert visitor.status == 400
+    await app(scope, receive, client.send)
+    assert client.status == 400
     assert caplog.records == []
 
 
 async def test_missing_body_data_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_body, "BODY_SECONDS", 0.01)
     app = Litestar([echo], request_class=JsonRequest, exception_handlers=EXCEPTION_HANDLERS, logging_config=None)
-    came = [{"type": "http.request", "body": b'{"a', "more_body": True}]
-    visitor = AsgiClient()
+    messages = [{"type": "http.request", "body": b'{"a', "more_body": True}]
+    client = AsgiClient()
 
     async def receive() -> Any:
-        return came.pop() if came else await asyncio.Event().wait()
+        return messages.pop() if messages else await asyncio.Event().wait()
 
     scope = http_scope("/echo") | {"method": "POST", "headers": [(b"content-type", b"application/json")]}
     async with asyncio.timeout(60):
-        await app(scope, receive, visitor.send)
-    assert visitor.status == 408
-    assert b"did not come within" in b"".join(visitor.received_bodies)
+        await app(scope, receive, client.send)
+    assert client.status == 408
+    assert b"did not come within" in b"".join(client.received_bodies)

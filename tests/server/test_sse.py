@@ -53,7 +53,7 @@ async def frames(*batches: list[bytes] | Heartbeat) -> BatchStream[bytes]:
 
 
 async def endless(on_close: Callable[[], object] = bool) -> BatchStream[bytes]:
-    """Say one thing, then wait for ever; tell when nobody listens any more."""
+    """Send one frame, then wait forever. Call `on_close` when the stream is closed."""
     try:
         yield [b"first\n\n"]
         await asyncio.Event().wait()
@@ -64,33 +64,33 @@ async def endless(on_close: Callable[[], object] = bool) -> BatchStream[bytes]:
 async def test_stream_sends_frames_in_batches_and_ends(
     connections: SseConnections,
 ) -> None:
-    visitor = AsgiClient()
-    await open_stream(connections, frames([b"1\n\n", b"2\n\n"], HEARTBEAT, [b"3\n\n"]), visitor)
-    assert visitor.status == 200
-    assert visitor.received_bodies == [HEARTBEAT_FRAME, b"1\n\n2\n\n", b"3\n\n"]
-    assert visitor.response_finished
+    client = AsgiClient()
+    await open_stream(connections, frames([b"1\n\n", b"2\n\n"], HEARTBEAT, [b"3\n\n"]), client)
+    assert client.status == 200
+    assert client.received_bodies == [HEARTBEAT_FRAME, b"1\n\n2\n\n", b"3\n\n"]
+    assert client.response_finished
     assert len(connections) == 0
 
 
 async def test_stream_starts_with_opening_frame(connections: SseConnections) -> None:
-    visitor = AsgiClient()
-    await open_stream(connections, frames([b"1\n\n"]), visitor, opening_frame=b"event: resync\n\n")
-    assert visitor.received_bodies == [b"event: resync\n\n", b"1\n\n"]
+    client = AsgiClient()
+    await open_stream(connections, frames([b"1\n\n"]), client, opening_frame=b"event: resync\n\n")
+    assert client.received_bodies == [b"event: resync\n\n", b"1\n\n"]
 
 
 async def test_idle_stream_sends_heartbeat(connections: SseConnections, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.0)
-    visitor = AsgiClient()
-    await open_stream(connections, frames(HEARTBEAT, [b"1\n\n"], HEARTBEAT), visitor)
-    assert visitor.received_bodies == [HEARTBEAT_FRAME, HEARTBEAT_FRAME, b"1\n\n", HEARTBEAT_FRAME]
+    client = AsgiClient()
+    await open_stream(connections, frames(HEARTBEAT, [b"1\n\n"], HEARTBEAT), client)
+    assert client.received_bodies == [HEARTBEAT_FRAME, HEARTBEAT_FRAME, b"1\n\n", HEARTBEAT_FRAME]
 
 
 async def test_large_batch_is_split_into_writes(connections: SseConnections) -> None:
-    visitor = AsgiClient()
+    client = AsgiClient()
     many = [bytes([65 + place % 26]) * (MAX_WRITE_BYTES // 4) for place in range(10)]
-    await open_stream(connections, frames(many), visitor)
-    assert b"".join(visitor.received_bodies[1:]) == b"".join(many)
-    assert [len(piece) for piece in visitor.received_bodies[1:]] == [
+    await open_stream(connections, frames(many), client)
+    assert b"".join(client.received_bodies[1:]) == b"".join(many)
+    assert [len(piece) for piece in client.received_bodies[1:]] == [
         MAX_WRITE_BYTES,
         MAX_WRITE_BYTES,
         MAX_WRITE_BYTES // 2,
@@ -98,37 +98,37 @@ async def test_large_batch_is_split_into_writes(connections: SseConnections) -> 
 
 
 async def test_disconnect_closes_frames_and_removes_connection(connections: SseConnections) -> None:
-    visitor, closed = AsgiClient(), asyncio.Event()
-    stream = open_stream(connections, endless(closed.set), visitor)
-    await visitor.wait_for(b"first")
+    client, closed = AsgiClient(), asyncio.Event()
+    stream = open_stream(connections, endless(closed.set), client)
+    await client.wait_for(b"first")
     assert len(connections) == 1
-    visitor.disconnected.set()
+    client.disconnected.set()
     await stream
     assert closed.is_set()
     assert len(connections) == 0
-    assert not visitor.response_finished, "there is nobody to say goodbye to"
+    assert not client.response_finished, "the client has disconnected"
 
 
 async def test_close_all_ends_streams_gracefully(connections: SseConnections) -> None:
-    visitors = [AsgiClient(), AsgiClient()]
-    streams = [open_stream(connections, endless(), visitor) for visitor in visitors]
-    for visitor in visitors:
-        await visitor.wait_for(b"first")
+    clients = [AsgiClient(), AsgiClient()]
+    streams = [open_stream(connections, endless(), client) for client in clients]
+    for client in clients:
+        await client.wait_for(b"first")
     connections.close_all()
     await asyncio.gather(*streams)
-    assert all(visitor.response_finished for visitor in visitors)
+    assert all(client.response_finished for client in clients)
 
 
 async def test_closed_stream_sends_closing_frame_and_finished_stream_does_not(
     connections: SseConnections,
 ) -> None:
-    visitor, whole = AsgiClient(), AsgiClient()
-    cut = open_stream(connections, endless(), visitor, closing_frame=b"not whole\n\n")
-    await visitor.wait_for(b"first")
+    client, whole = AsgiClient(), AsgiClient()
+    cut = open_stream(connections, endless(), client, closing_frame=b"not whole\n\n")
+    await client.wait_for(b"first")
     connections.close_all()
     await cut
     await open_stream(connections, frames([b"first\n\n"]), whole, closing_frame=b"not whole\n\n")
-    assert visitor.received_bodies[-1] == b"not whole\n\n"
+    assert client.received_bodies[-1] == b"not whole\n\n"
     assert whole.received_bodies[-1] == b"first\n\n"
 
 
@@ -139,15 +139,15 @@ async def test_stream_ends_when_credential_is_revoked(accounts: Accounts) -> Non
     caller = await accounts.caller_of_token(secret)
     assert caller is not None
     revocations = Revocations(accounts)
-    visitor = AsgiClient()
-    stream = open_stream(SseConnections(revocations), endless(), visitor, caller)
-    await visitor.wait_for(b"first")
+    client = AsgiClient()
+    stream = open_stream(SseConnections(revocations), endless(), client, caller)
+    await client.wait_for(b"first")
     await revocations.check_credentials()
     assert not stream.done()
     await accounts.delete_token(account.id, token.id)
     await revocations.check_credentials()
     await stream
-    assert visitor.response_finished
+    assert client.response_finished
 
 
 async def failing_frames(error: Exception) -> BatchStream[bytes]:
@@ -158,19 +158,19 @@ async def failing_frames(error: Exception) -> BatchStream[bytes]:
 async def test_unexpected_error_ends_stream_and_is_logged(
     connections: SseConnections, caplog: pytest.LogCaptureFixture
 ) -> None:
-    visitor = AsgiClient()
-    await open_stream(connections, failing_frames(RuntimeError("what was that?")), visitor)
-    assert visitor.response_finished
-    (told,) = [str(record.exc_info[1]) for record in caplog.records if record.exc_info]
-    assert told == "what was that?"
+    client = AsgiClient()
+    await open_stream(connections, failing_frames(RuntimeError("what was that?")), client)
+    assert client.response_finished
+    (error,) = [str(record.exc_info[1]) for record in caplog.records if record.exc_info]
+    assert error == "what was that?"
 
 
 async def test_unavailable_database_ends_stream_without_log(
     connections: SseConnections, caplog: pytest.LogCaptureFixture
 ) -> None:
-    visitor = AsgiClient()
-    await open_stream(connections, failing_frames(DatabaseUnavailable("away")), visitor)
-    assert visitor.response_finished
+    client = AsgiClient()
+    await open_stream(connections, failing_frames(DatabaseUnavailable("away")), client)
+    assert client.response_finished
     assert caplog.records == []
 
 
@@ -190,7 +190,7 @@ async def serve_app(app: Any) -> AsyncIterator[tuple[uvicorn.Server, int]]:
 
 
 class FakeClock:
-    """`time` for streams: it passes only when a test says so."""
+    """Replaces `time`: only the test advances it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
@@ -209,7 +209,7 @@ async def endless_batches() -> BatchStream[bytes]:
 
 
 def open_unread_socket(port: int) -> socket.socket:
-    """Ask for a stream and never read it."""
+    """Request a stream and never read it."""
     sock = socket.socket()
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     sock.connect(("127.0.0.1", port))
@@ -228,7 +228,7 @@ async def test_stuck_connection_is_closed_with_bounded_buffer(
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await readers.stream_response(endless_batches(), LOCAL).to_asgi_response()(scope, receive, send)
 
-    looking = asyncio.create_task(readers.close_stuck_connections())
+    checker = asyncio.create_task(readers.close_stuck_connections())
     async with serve_app(app) as (server, port):
         stuck = [open_unread_socket(port) for _ in range(5)]
         async with asyncio.timeout(60):
@@ -238,7 +238,7 @@ async def test_stuck_connection_is_closed_with_bounded_buffer(
             while not all(waiting):
                 waiting = [one.transport.get_write_buffer_size() for one in server.server_state.connections]
                 await asyncio.sleep(0.01)
-            for _ in range(50):  # a buffer without a bound would go on growing
+            for _ in range(50):  # an unbounded buffer would keep growing
                 waiting += [one.transport.get_write_buffer_size() for one in server.server_state.connections]
                 await asyncio.sleep(0.01)
             clock.now += 1.0
@@ -249,7 +249,7 @@ async def test_stuck_connection_is_closed_with_bounded_buffer(
             await asyncio.sleep(0.01)
         for sock in stuck:
             sock.close()
-    looking.cancel()
+    checker.cancel()
     assert caplog.records == []
 
 
@@ -268,7 +268,7 @@ async def test_slow_connection_is_not_closed(accounts: Accounts, monkeypatch: py
         batches = frames(*([b"x" * 1024] * 1024 for _ in range(8)))
         await readers.stream_response(batches, LOCAL).to_asgi_response()(scope, receive, send_slowly)
 
-    looking = asyncio.create_task(readers.close_stuck_connections())
+    checker = asyncio.create_task(readers.close_stuck_connections())
     async with serve_app(app) as (_, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=64 * 1024)
         writer.write(b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
@@ -277,7 +277,7 @@ async def test_slow_connection_is_not_closed(accounts: Accounts, monkeypatch: py
             received += len(piece)
         assert received > sent
         writer.close()
-    looking.cancel()
+    checker.cancel()
 
 
 class Step(Struct, tag_field="type", tag="step"):
@@ -295,8 +295,8 @@ async def steps(count: int, closed: list[bool]) -> AsyncGenerator[Struct, None]:
 
 async def test_event_stream_encodes_events_until_work_ends() -> None:
     closed: list[bool] = []
-    came = [frames async for frames in await start_event_stream(steps(2, closed))]
-    assert came == [[b'data: {"type":"step","number":0}\n\n'], [b'data: {"type":"step","number":1}\n\n']]
+    batches = [frames async for frames in await start_event_stream(steps(2, closed))]
+    assert batches == [[b'data: {"type":"step","number":0}\n\n'], [b'data: {"type":"step","number":1}\n\n']]
     assert closed == [True]
 
 
@@ -322,9 +322,9 @@ async def test_event_stream_yields_heartbeat_while_idle(monkeypatch: pytest.Monk
     assert len(await anext(frames)) == 1
     assert await anext(frames) is HEARTBEAT
     goes_on.set()
-    async for came in frames:
-        if came is not HEARTBEAT:
-            assert came == [b'data: {"type":"step","number":1}\n\n']
+    async for batch in frames:
+        if batch is not HEARTBEAT:
+            assert batch == [b'data: {"type":"step","number":1}\n\n']
 
 
 async def test_cancelled_event_stream_cancels_work_and_awaits_cleanup() -> None:
@@ -335,7 +335,7 @@ async def test_cancelled_event_stream_cancels_work_and_awaits_cleanup() -> None:
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            await asyncio.sleep(0.01)  # it pays for what was said
+            await asyncio.sleep(0.01)  # time to record the charge
             ended.append("paid")
             raise
         finally:

@@ -58,8 +58,8 @@ def create_client(files: dict[str, StaticFile]) -> AsyncClient:
         openapi_config=None,
         logging_config=None,
     )
-    site = SameOriginMiddleware(StaticFilesApp(app, files), loopback=False)
-    return AsyncClient(transport=ASGITransport(app=site), base_url="http://moot.example")  # type: ignore[arg-type]
+    middleware = SameOriginMiddleware(StaticFilesApp(app, files), loopback=False)
+    return AsyncClient(transport=ASGITransport(app=middleware), base_url="http://moot.example")  # type: ignore[arg-type]
 
 
 @pytest.fixture

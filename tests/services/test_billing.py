@@ -36,16 +36,16 @@ SAMPLE_CHARGE = Charge(purpose="answer", model="x/y", usage=Usage(input=1), cost
 
 
 async def test_account_budget_guard_records_charge_once_and_enforces_budget(database: Database) -> None:
-    purse = AccountBudgetGuard(ModelTasks(make_stores(database), MODEL_CALLER), TOKEN_CALLER)
+    budget_guard = AccountBudgetGuard(ModelTasks(make_stores(database), MODEL_CALLER), TOKEN_CALLER)
     await Budgets(database).set_limit(ANNA, 0.5)
-    async with purse.within_budget():
-        await purse.record_charges([SAMPLE_CHARGE])
-        await purse.record_charges([SAMPLE_CHARGE])
+    async with budget_guard.within_budget():
+        await budget_guard.record_charges([SAMPLE_CHARGE])
+        await budget_guard.record_charges([SAMPLE_CHARGE])
     async with database.read() as connection:
         rows = (await connection.execute(select(charge.c.account, charge.c.cost_usd))).all()
     assert [tuple(row) for row in rows] == [(ANNA, 1.0)]
     with pytest.raises(OverBudget):
-        async with purse.within_budget():
+        async with budget_guard.within_budget():
             pass
 
 
@@ -132,16 +132,16 @@ async def test_reserve_cost_reserves_rejects_or_does_nothing(
     database: Database,
 ) -> None:
     await register_workers(database, WORKER)
-    held, ours = (
+    lease, ours = (
         make_budget_service(database, 5.0),
         await create_run(database, await create_discussion(database, ANNA, "Why?")),
     )
 
     async def reserved(due: float | None) -> float | None:
         async with database.write() as connection:
-            await held.reserve_cost(connection, CALLER, ours.id, due)
-            kept: float | None = (await connection.execute(select(run.c.reserved_usd))).scalar_one()
-            return kept
+            await lease.reserve_cost(connection, CALLER, ours.id, due)
+            reserved_usd: float | None = (await connection.execute(select(run.c.reserved_usd))).scalar_one()
+            return reserved_usd
 
     assert [await reserved(due) for due in (None, 2.0, None)] == [None, 2.0, 2.0]
     with pytest.raises(OverBudget):

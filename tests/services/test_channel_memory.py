@@ -1,4 +1,4 @@
-"""What the table knows of its channel, and who sums up what fell out."""
+"""The memory of a channel, and the model that summarizes dropped messages."""
 
 import time
 from collections.abc import Sequence
@@ -34,15 +34,15 @@ PLAN = RunPlan(mode="consensus", participants=make_participants(("scripted/echo"
 
 
 class ChannelHarness:
-    """A channel, what is said in it, and a scripted task model."""
+    """A channel, its messages, and a scripted task model."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self.memories = ChannelMemories(database)
         self.provider = RecordingProvider({"task-model": Script(answer="They counted.", usd_per_million_tokens=1.0)})
         self.resolve_error: Exception | None = None
-        errands = ModelTasks(make_stores(database), MODEL_CALLER)
-        self.channel_memory = ChannelMemory(self.memories, self._resolve_model, errands)
+        model_tasks = ModelTasks(make_stores(database), MODEL_CALLER)
+        self.channel_memory = ChannelMemory(self.memories, self._resolve_model, model_tasks)
 
     async def _resolve_model(self, _tenant: str, model: str) -> Sequence[ResolvedModel]:
         if self.resolve_error is not None:
@@ -50,7 +50,7 @@ class ChannelHarness:
         return [ResolvedModel(model, self.provider, model.removeprefix("scripted/"), KeyRing(()))]
 
     async def add_channel_messages(self, discussion: Discussion, *texts: str) -> None:
-        """Let somebody say something here, one after the other, until now."""
+        """Add messages to the channel, one second apart, up to now."""
         for place, one in enumerate(texts):
             run = await create_run(self.database, discussion, question=one)
             await Channels(self.database).record_answering_run("100", f"{run.id}", run.id, "42")
@@ -62,7 +62,7 @@ class ChannelHarness:
     async def summarize_after_run(
         self, discussion: Discussion, task_model: str | None = None
     ) -> dict[str, MemorySummary]:
-        """Let a run be over, and return what is left of what fell out."""
+        """End a run and return the summary of the dropped messages."""
         run = await create_run(self.database, discussion)
         claim = RunLease(
             run=run.id,
@@ -92,7 +92,7 @@ async def harness(database: Database) -> ChannelHarness:
 
 @pytest.fixture
 async def long_discussion(harness: ChannelHarness) -> Discussion:
-    """A discussion in which more was said than is remembered."""
+    """A discussion with more messages than the memory holds."""
     new = await create_discussion(harness.database)
     await harness.add_channel_messages(new, *(f"ada: {n}" for n in range(MAX_ENTRIES)), "bob: 10", "bob: 11")
     return new
@@ -134,7 +134,7 @@ async def test_task_model_summarizes_forgotten_messages_once_for_all_participant
     }
     assert left["alpha"].discussions == (long_discussion.id,)
     assert await harness.charge_purposes() == ["memory"]
-    assert await harness.summarize_after_run(long_discussion, "scripted/task-model") == left  # there is nothing new
+    assert await harness.summarize_after_run(long_discussion, "scripted/task-model") == left  # no new messages
     assert await harness.charge_purposes() == ["memory"]
     plan = await harness.channel_memory.add_memory_to_plan(ANNA, "dis_new", PLAN, "100")
     assert "They counted." in plan.memories["alpha"]

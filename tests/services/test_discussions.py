@@ -70,7 +70,7 @@ class StepFailed(Exception):
 
 
 class DiscussionHarness:
-    """A hall, the runs that it let begin, and what is in the database."""
+    """A discussion service, the runs that it started, and helpers that read the database."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -83,20 +83,20 @@ class DiscussionHarness:
         self.run_planner = RunPlanner(Personas(database, ()), Projects(database), self.context_limits)
         self.files = Files(database)
         self.provider = RecordingProvider({"task-model": Script(answer="Tables and chairs")})
-        errands = ModelTasks(make_stores(database), MODEL_CALLER)
-        self.title_generator = TitleGenerator(database, self._resolve_model, errands, RateLimiter(database))
-        self.channel_memory = ChannelMemory(ChannelMemories(database), self._resolve_model, errands)
+        model_tasks = ModelTasks(make_stores(database), MODEL_CALLER)
+        self.title_generator = TitleGenerator(database, self._resolve_model, model_tasks, RateLimiter(database))
+        self.channel_memory = ChannelMemory(ChannelMemories(database), self._resolve_model, model_tasks)
         self.service = self.make_service(self.run_planner, self.started_runs.append)
 
     def make_service(self, run_planner: RunPlanner, start: Callable[[str], None]) -> DiscussionService:
         registry = Registry({"blind": TEXT_ONLY_PROVIDER}, {})
-        attaching = Attachments(self.files, registry)
+        attachments = Attachments(self.files, registry)
         stores = make_stores(self.database, self.budget)
         return DiscussionService(
             stores,
             run_planner,
             start,
-            attaching,
+            attachments,
             self.title_generator,
             BudgetService(stores, resolve_priced_model),
             self.channel_memory,
@@ -125,12 +125,12 @@ class DiscussionHarness:
         return await self.runs.get_plan(started.run.id)
 
     async def complete_all_runs(self) -> None:
-        """Let all runs have ended."""
+        """Mark all runs as completed."""
         async with self.database.write() as connection:
             await connection.execute(update(run).values(status="completed"))
 
     async def add_answer(self, started: StartedRun, participant: str) -> None:
-        said = Message(
+        answer = Message(
             id=new_id("msg"),
             discussion=started.discussion.id,
             run=started.run.id,
@@ -141,7 +141,7 @@ class DiscussionHarness:
             stage="answer",
         )
         async with self.database.write() as connection:
-            await add_message(connection, ANNA, said)
+            await add_message(connection, ANNA, answer)
 
     async def count_rows(self) -> dict[str, int]:
         counted: dict[str, int] = {}
@@ -194,16 +194,16 @@ async def test_run_starts_only_after_commit(harness: DiscussionHarness) -> None:
     async def look(id: str) -> str:
         async with Database(harness.database.url) as elsewhere:
             found = await Runs(elsewhere).get_run(ANNA, id)
-            said = await Discussions(elsewhere).list_messages(found.discussion)
-            return said[-1].content
+            messages = await Discussions(elsewhere).list_messages(found.discussion)
+            return messages[-1].content
 
     def start(id: str) -> None:
         with ThreadPoolExecutor(1) as thread:
             seen.append(thread.submit(asyncio.run, look(id)).result())
 
-    hall = harness.make_service(harness.run_planner, start)
-    started = await hall.create(CALLER, NEW_DISCUSSION)
-    await hall.send_message(CALLER, NewMessage(discussion=started.discussion.id, message="And square?"))
+    discussion_service = harness.make_service(harness.run_planner, start)
+    started = await discussion_service.create(CALLER, NEW_DISCUSSION)
+    await discussion_service.send_message(CALLER, NewMessage(discussion=started.discussion.id, message="And square?"))
     assert seen == ["Why are tables round?", "And square?"]
 
 
@@ -295,9 +295,11 @@ async def test_send_message_fails_when_discussion_is_deleted_concurrently(harnes
     started = await harness.create()
     await harness.complete_all_runs()
     planning = Deleting(Personas(harness.database, ()), Projects(harness.database), harness.context_limits)
-    hall = harness.make_service(planning, harness.started_runs.append)
+    discussion_service = harness.make_service(planning, harness.started_runs.append)
     with pytest.raises(IntegrityError):
-        await hall.send_message(CALLER, NewMessage(discussion=started.discussion.id, message="And square?"), "key")
+        await discussion_service.send_message(
+            CALLER, NewMessage(discussion=started.discussion.id, message="And square?"), "key"
+        )
     assert await harness.count_rows() == NO_ROWS
     assert harness.started_runs == [started.run.id]
 
@@ -354,28 +356,28 @@ async def test_send_message_does_not_interrupt_other_discussions(harness: Discus
 @ON_BOTH_DATABASES
 async def test_concurrent_messages_leave_one_run_uninterrupted(harness: DiscussionHarness) -> None:
     started = await harness.create()
-    said = await asyncio.gather(*(harness.send_message(started.discussion.id, f"{n}?") for n in range(6)))
-    wishes = [(await harness.pending_commands(one)).stop_reason for one in (started, *said)]
-    assert sorted(map(str, wishes)) == ["None", *["follow_up_interrupt"] * 6]
+    sent = await asyncio.gather(*(harness.send_message(started.discussion.id, f"{n}?") for n in range(6)))
+    stop_reasons = [(await harness.pending_commands(one)).stop_reason for one in (started, *sent)]
+    assert sorted(map(str, stop_reasons)) == ["None", *["follow_up_interrupt"] * 6]
 
 
 @ON_BOTH_DATABASES
 async def test_send_message_does_not_deadlock_with_ending_run(
     harness: DiscussionHarness,
 ) -> None:
-    """A run that ends holds its discussion first, and so does whoever interrupts it: neither waits in vain."""
+    """An ending run locks its discussion first, and so does a message that interrupts it."""
     started = await harness.create()
     async with harness.database.write() as connection:
         await lock_discussions(connection, [started.discussion.id])
-        speaking = asyncio.create_task(harness.send_message(started.discussion.id, "And square?"))
+        sending = asyncio.create_task(harness.send_message(started.discussion.id, "And square?"))
         await asyncio.wait_for(wait_for_blocked_statement(harness.database), WAIT_TIMEOUT_SECONDS)
         await connection.execute(update(run).where(run.c.id == started.run.id).values(status="completed"))
-    await speaking
+    await sending
     assert await harness.pending_commands(started) == RunCommands(None, ())
 
 
 async def wait_for_blocked_statement(database: Database) -> None:
-    """Wait until somebody waits for a lock; on SQLite whoever writes waits for the only writer."""
+    """Wait until a statement waits for a lock. On SQLite every writer waits for the only one."""
     waiting = text(
         "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
     )
@@ -392,11 +394,11 @@ async def test_send_message_reactivates_archived_or_completed_discussion(
 ) -> None:
     started = await harness.create()
     away = await harness.discussions.update_discussion(ANNA, started.discussion.id, {"status": status})
-    said = await harness.send_message(away.id, "And square?")
+    sent = await harness.send_message(away.id, "And square?")
     now = await harness.discussions.get_discussion(ANNA, away.id)
     assert now.status == "active"
     assert now.updated_at >= away.updated_at
-    assert said.discussion == now
+    assert sent.discussion == now
 
 
 @ON_BOTH_DATABASES
@@ -428,27 +430,27 @@ async def test_continue_starts_after_last_speaker(
     for participant in spoke:
         await harness.add_answer(started, participant)
     await harness.complete_all_runs()
-    going_on = await harness.service.continue_(CALLER, started.discussion.id, 7)
-    plan = await harness.plan(going_on)
+    continued = await harness.service.continue_(CALLER, started.discussion.id, 7)
+    plan = await harness.plan(continued)
     assert (plan.mode, plan.turns, plan.first_position) == ("continue", 7, first)
-    assert (going_on.message, going_on.run.message, going_on.run.mode) == (None, None, "continue")
-    assert harness.started_runs == [started.run.id, going_on.run.id]
+    assert (continued.message, continued.run.message, continued.run.mode) == (None, None, "continue")
+    assert harness.started_runs == [started.run.id, continued.run.id]
 
 
 async def test_continue_starts_with_requested_participant(harness: DiscussionHarness) -> None:
     started = await harness.create()
     await harness.complete_all_runs()
     await harness.add_answer(started, "alpha")
-    going_on = await harness.service.continue_(CALLER, started.discussion.id, 1, first="gamma")
-    plan = await harness.plan(going_on)
+    continued = await harness.service.continue_(CALLER, started.discussion.id, 1, first="gamma")
+    plan = await harness.plan(continued)
     assert (plan.mode, plan.turns, plan.responding_participants[plan.first_position].id) == ("continue", 1, "gamma")
 
 
 async def test_responders_answer_in_turn_and_message_is_visible_to_all(harness: DiscussionHarness) -> None:
     opened = await harness.create(responders=("gamma", "alpha"))
     saying = NewMessage(discussion=opened.discussion.id, message="And square?", responders=("beta",))
-    said = await harness.service.send_message(CALLER, saying)
-    for started, answering in ((opened, ["gamma", "alpha"]), (said, ["beta"])):
+    sent = await harness.service.send_message(CALLER, saying)
+    for started, answering in ((opened, ["gamma", "alpha"]), (sent, ["beta"])):
         plan = await harness.plan(started)
         assert (plan.mode, plan.rounds, [who.id for who in plan.responding_participants]) == (
             "consensus",
@@ -461,8 +463,8 @@ async def test_responders_answer_in_turn_and_message_is_visible_to_all(harness: 
 
 
 async def test_continue_skips_inactive_advisors(harness: DiscussionHarness) -> None:
-    seats = tuple(replace(who, active=who.id != "alpha") for who in NEW_DISCUSSION.participants)
-    started = await harness.create(mode="advisors", participants=seats)
+    participants = tuple(replace(who, active=who.id != "alpha") for who in NEW_DISCUSSION.participants)
+    started = await harness.create(mode="advisors", participants=participants)
     await harness.add_answer(started, "beta")
     await harness.complete_all_runs()
     plan = await harness.plan(await harness.service.continue_(CALLER, started.discussion.id, 1))
@@ -474,9 +476,9 @@ async def test_continue_reactivates_archived_discussion(harness: DiscussionHarne
     started = await harness.create()
     await harness.complete_all_runs()
     await harness.discussions.update_discussion(ANNA, started.discussion.id, {"status": "archived"})
-    going_on = await harness.service.continue_(CALLER, started.discussion.id, 1)
-    assert await harness.discussions.get_discussion(ANNA, started.discussion.id) == going_on.discussion
-    assert going_on.discussion.status == "active"
+    continued = await harness.service.continue_(CALLER, started.discussion.id, 1)
+    assert await harness.discussions.get_discussion(ANNA, started.discussion.id) == continued.discussion
+    assert continued.discussion.status == "active"
 
 
 async def test_continue_is_rejected_while_a_run_is_live(harness: DiscussionHarness) -> None:
@@ -491,8 +493,8 @@ async def test_continue_is_rejected_while_a_run_is_live(harness: DiscussionHarne
 async def test_concurrent_continue_starts_one_run(harness: DiscussionHarness) -> None:
     started = await harness.create()
     await harness.complete_all_runs()
-    told = (harness.service.continue_(CALLER, started.discussion.id, 1) for _ in range(4))
-    ends = await asyncio.gather(*told, return_exceptions=True)
+    requests = (harness.service.continue_(CALLER, started.discussion.id, 1) for _ in range(4))
+    ends = await asyncio.gather(*requests, return_exceptions=True)
     assert sorted(type(end).__name__ for end in ends) == ["Conflict", "Conflict", "Conflict", "StartedRun"]
 
 
@@ -514,12 +516,12 @@ async def test_draining_service_rejects_new_work(harness: DiscussionHarness) -> 
 
 async def test_other_tenant_cannot_send_message_or_continue(harness: DiscussionHarness) -> None:
     id = (await harness.create()).discussion.id
-    for intrusion in (
+    for request in (
         harness.service.send_message(OTHER_CALLER, NewMessage(discussion=id, message="Hello?")),
         harness.service.continue_(OTHER_CALLER, id, 1),
     ):
         with pytest.raises(NotFound, match=id):
-            await intrusion
+            await request
     assert await harness.count_rows() == ONE_DISCUSSION_ROWS
 
 
@@ -528,26 +530,26 @@ async def test_repeated_request_with_same_key_returns_same_reply(
 ) -> None:
     opened = await harness.create(key="one")
     assert await harness.create(key="one") == opened
-    said = await harness.send_message(opened.discussion.id, "And square?", key="two")
-    assert await harness.send_message(opened.discussion.id, "And square?", key="two") == said
+    sent = await harness.send_message(opened.discussion.id, "And square?", key="two")
+    assert await harness.send_message(opened.discussion.id, "And square?", key="two") == sent
     await harness.complete_all_runs()
-    going_on = await harness.service.continue_(CALLER, opened.discussion.id, 3, "three")
-    assert await harness.service.continue_(CALLER, opened.discussion.id, 3, "three") == going_on
-    assert await harness.pending_commands(going_on) == RunCommands(None, ())
+    continued = await harness.service.continue_(CALLER, opened.discussion.id, 3, "three")
+    assert await harness.service.continue_(CALLER, opened.discussion.id, 3, "three") == continued
+    assert await harness.pending_commands(continued) == RunCommands(None, ())
     assert await harness.count_rows() == {"discussion": 1, "message": 2, "run": 3, "idempotency_key": 3}
-    assert harness.started_runs == [opened.run.id, said.run.id, going_on.run.id]
+    assert harness.started_runs == [opened.run.id, sent.run.id, continued.run.id]
 
 
 @ON_BOTH_DATABASES
 async def test_concurrent_requests_with_same_key_are_executed_once(harness: DiscussionHarness) -> None:
     opened = await asyncio.gather(*(harness.create(key="one") for _ in range(4)))
     assert opened == [opened[0]] * 4
-    said = await asyncio.gather(
+    sent = await asyncio.gather(
         *(harness.send_message(opened[0].discussion.id, "And square?", key="two") for _ in range(4))
     )
-    assert said == [said[0]] * 4
+    assert sent == [sent[0]] * 4
     assert await harness.count_rows() == {"discussion": 1, "message": 2, "run": 2, "idempotency_key": 2}
-    assert harness.started_runs == [opened[0].run.id, said[0].run.id]
+    assert harness.started_runs == [opened[0].run.id, sent[0].run.id]
 
 
 async def test_key_is_rejected_for_different_request(harness: DiscussionHarness) -> None:
@@ -578,12 +580,12 @@ async def test_message_stores_its_files_without_duplicates(harness: DiscussionHa
     started = await harness.create(files=(one, two, one))
     assert started.message is not None
     assert started.message.files == (one, two)
-    said = await harness.service.send_message(
+    sent = await harness.service.send_message(
         CALLER, NewMessage(discussion=started.discussion.id, message="And this?", files=(two,))
     )
     stored = await harness.discussions.list_messages(started.discussion.id)
     assert [message.files for message in stored] == [(one, two), (two,)]
-    assert stored[-1] == said.message
+    assert stored[-1] == sent.message
 
 
 async def test_unknown_file_is_rejected_and_nothing_is_stored(harness: DiscussionHarness) -> None:
@@ -613,13 +615,13 @@ async def test_file_deleted_during_send_is_rejected(harness: DiscussionHarness) 
 async def test_create_and_send_message_reject_file_that_recipient_cannot_read(
     harness: DiscussionHarness,
 ) -> None:
-    picture = await harness.store_file(b"\x89PNG\r\n\x1a\n", "image/png")
+    image = await harness.store_file(b"\x89PNG\r\n\x1a\n", "image/png")
     table = make_participants(("blind/gpt-5", "blind/deepseek-chat"))
     with pytest.raises(UsageError, match=r"^files\[0\]: Beta \(blind/deepseek-chat\) takes no image files"):
-        await harness.create(participants=table, files=(picture,))
+        await harness.create(participants=table, files=(image,))
     assert await harness.count_rows() == NO_ROWS
     started = await harness.create(participants=table)
-    saying = NewMessage(discussion=started.discussion.id, message="Look.", files=(picture,))
+    saying = NewMessage(discussion=started.discussion.id, message="Look.", files=(image,))
     with pytest.raises(UsageError, match=r"^files\[0\]: Beta"):
         await harness.service.send_message(CALLER, saying)
     await harness.service.send_message(CALLER, replace(saying, to=("alpha",)))
@@ -627,7 +629,7 @@ async def test_create_and_send_message_reject_file_that_recipient_cannot_read(
 
 
 async def create_and_wait_for_title(harness: DiscussionHarness, **fields: Any) -> str:
-    """Open a discussion, wait for the task model, and return the title that it has then."""
+    """Create a discussion, wait for the task model, and return the title."""
     started = await harness.create(**fields)
     await wait_until(lambda: not harness.title_generator._tasks)
     return (await harness.discussions.get_discussion(ANNA, started.discussion.id)).title
@@ -671,7 +673,7 @@ async def resolve_priced_model(_: str, model: str) -> Sequence[ResolvedModel]:
 
 
 def make_service_with_budget(harness: DiscussionHarness, budget: float | None) -> DiscussionService:
-    """A hall in which everybody has a budget."""
+    """A discussion service in which every account has a budget."""
     harness.budget = budget
     return harness.make_service(harness.run_planner, harness.started_runs.append)
 
@@ -683,9 +685,11 @@ async def list_reservations(harness: DiscussionHarness) -> list[tuple[str | None
 
 
 async def test_new_run_reserves_its_estimated_cost(harness: DiscussionHarness) -> None:
-    hall = make_service_with_budget(harness, 5.0)
-    started = await hall.create(CALLER, EXPENSIVE_DISCUSSION)
-    await hall.send_message(CALLER, NewMessage(discussion=started.discussion.id, message="And square ones?"))
+    discussion_service = make_service_with_budget(harness, 5.0)
+    started = await discussion_service.create(CALLER, EXPENSIVE_DISCUSSION)
+    await discussion_service.send_message(
+        CALLER, NewMessage(discussion=started.discussion.id, message="And square ones?")
+    )
     (payer, first), (_, second) = await list_reservations(harness)
     assert payer == ANNA
     assert first is not None
@@ -694,70 +698,74 @@ async def test_new_run_reserves_its_estimated_cost(harness: DiscussionHarness) -
 
 
 async def test_attached_files_increase_the_reservation(harness: DiscussionHarness) -> None:
-    hall = make_service_with_budget(harness, 10.0)
+    discussion_service = make_service_with_budget(harness, 10.0)
     file = await harness.store_file(b"x" * 4000)  # a thousand tokens
-    started = await hall.create(CALLER, EXPENSIVE_DISCUSSION)
-    await hall.create(CALLER, replace(EXPENSIVE_DISCUSSION, files=(file,)))
+    started = await discussion_service.create(CALLER, EXPENSIVE_DISCUSSION)
+    await discussion_service.create(CALLER, replace(EXPENSIVE_DISCUSSION, files=(file,)))
     await harness.complete_all_runs()
-    await hall.send_message(CALLER, NewMessage(discussion=started.discussion.id, message="And?", files=(file,)))
-    bare, full, said = (reserved or 0.0 for _, reserved in await list_reservations(harness))
-    assert full - bare == pytest.approx(1.0)
-    assert said > full
+    await discussion_service.send_message(
+        CALLER, NewMessage(discussion=started.discussion.id, message="And?", files=(file,))
+    )
+    without_file, with_file, with_history = (reserved or 0.0 for _, reserved in await list_reservations(harness))
+    assert with_file - without_file == pytest.approx(1.0)
+    assert with_history > with_file
 
 
 @ON_BOTH_DATABASES
 async def test_create_over_budget_is_rejected_and_stores_nothing(harness: DiscussionHarness) -> None:
-    hall = make_service_with_budget(harness, 1.0)
-    await hall.create(CALLER, EXPENSIVE_DISCUSSION)
+    discussion_service = make_service_with_budget(harness, 1.0)
+    await discussion_service.create(CALLER, EXPENSIVE_DISCUSSION)
     with pytest.raises(OverBudget, match="budget/reset"):
-        await hall.create(CALLER, EXPENSIVE_DISCUSSION)
+        await discussion_service.create(CALLER, EXPENSIVE_DISCUSSION)
     assert len(harness.started_runs) == len(await list_reservations(harness)) == 1
     assert len((await harness.discussions.list_discussions(ANNA)).discussions) == 1
     await harness.complete_all_runs()
-    await hall.create(CALLER, EXPENSIVE_DISCUSSION)
+    await discussion_service.create(CALLER, EXPENSIVE_DISCUSSION)
 
 
 @ON_BOTH_DATABASES
 async def test_concurrent_creates_start_no_more_runs_than_budget_allows(
     harness: DiscussionHarness,
 ) -> None:
-    hall = make_service_with_budget(harness, 1.0)  # enough for one
-    rush = await asyncio.gather(
-        *(hall.create(CALLER, EXPENSIVE_DISCUSSION) for _ in range(CONCURRENT_REQUESTS)),
+    discussion_service = make_service_with_budget(harness, 1.0)  # enough for one
+    results = await asyncio.gather(
+        *(discussion_service.create(CALLER, EXPENSIVE_DISCUSSION) for _ in range(CONCURRENT_REQUESTS)),
         return_exceptions=True,
     )
-    assert [type(one) for one in rush].count(StartedRun) == 1
-    assert [type(one) for one in rush].count(OverBudget) == CONCURRENT_REQUESTS - 1
+    assert [type(one) for one in results].count(StartedRun) == 1
+    assert [type(one) for one in results].count(OverBudget) == CONCURRENT_REQUESTS - 1
     assert len(harness.started_runs) == len(await list_reservations(harness)) == 1
     assert await harness.count_rows() == ONE_DISCUSSION_ROWS
 
 
 async def test_message_over_budget_does_not_interrupt_live_run(harness: DiscussionHarness) -> None:
-    hall = make_service_with_budget(harness, 1.0)
-    started = await hall.create(CALLER, EXPENSIVE_DISCUSSION)
+    discussion_service = make_service_with_budget(harness, 1.0)
+    started = await discussion_service.create(CALLER, EXPENSIVE_DISCUSSION)
     with pytest.raises(OverBudget):
-        await hall.send_message(CALLER, NewMessage(discussion=started.discussion.id, message="And?"))
+        await discussion_service.send_message(CALLER, NewMessage(discussion=started.discussion.id, message="And?"))
     with pytest.raises(Conflict, match="live run"):
-        await hall.continue_(CALLER, started.discussion.id, 1)
+        await discussion_service.continue_(CALLER, started.discussion.id, 1)
     assert (await harness.pending_commands(started)).stop_reason is None
 
 
 async def test_repeated_request_with_same_key_needs_no_budget(harness: DiscussionHarness) -> None:
-    hall = make_service_with_budget(harness, 1.0)
-    started = await hall.create(CALLER, EXPENSIVE_DISCUSSION, "once")
-    assert (await hall.create(CALLER, EXPENSIVE_DISCUSSION, "once")).run.id == started.run.id
+    discussion_service = make_service_with_budget(harness, 1.0)
+    started = await discussion_service.create(CALLER, EXPENSIVE_DISCUSSION, "once")
+    assert (await discussion_service.create(CALLER, EXPENSIVE_DISCUSSION, "once")).run.id == started.run.id
 
 
 async def test_reservation_is_limited_by_max_cost(harness: DiscussionHarness) -> None:
-    hall = make_service_with_budget(harness, 4.0)
+    discussion_service = make_service_with_budget(harness, 4.0)
     rounds = replace(
         EXPENSIVE_DISCUSSION,
         mode="consensus",
         participants=make_participants(("scripted/dear",) * 2),
         rounds=4,
     )
-    started = await hall.create(CALLER, replace(rounds, max_cost_usd=1.5))
-    await hall.send_message(CALLER, NewMessage(discussion=started.discussion.id, message="And?", max_cost_usd=1.25))
+    started = await discussion_service.create(CALLER, replace(rounds, max_cost_usd=1.5))
+    await discussion_service.send_message(
+        CALLER, NewMessage(discussion=started.discussion.id, message="And?", max_cost_usd=1.25)
+    )
     assert [reserved for _, reserved in await list_reservations(harness)] == [1.5, 1.25]
     assert (await harness.plan(started)).max_cost_usd == 1.5
 

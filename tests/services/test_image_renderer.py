@@ -22,14 +22,14 @@ BOARD = apply_action(EMPTY_BOARD, parse_action("wb_draw_text", {"content": "Squa
 
 @pytest.fixture(autouse=True)
 def _long_render_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give a painter the time to start on a busy machine."""
+    """Give the renderer time to start on a busy machine."""
     monkeypatch.setattr(image_renderer, "RENDER_TIMEOUT_SECONDS", 120.0)
 
 
 @pytest.fixture
 def renderer() -> Iterator[ImageRenderer]:
-    with closing(ImageRenderer()) as painter:
-        yield painter
+    with closing(ImageRenderer()) as opened:
+        yield opened
 
 
 async def test_render_png_equals_direct_rendering_and_survives_worker_death(
@@ -46,8 +46,8 @@ async def test_render_png_equals_direct_rendering_and_survives_worker_death(
 async def test_render_png_timeout_is_rejected_and_next_call_succeeds(
     renderer: ImageRenderer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as hurried:
-        hurried.setattr(image_renderer, "RENDER_TIMEOUT_SECONDS", 0.0)
+    with monkeypatch.context() as short_timeout:
+        short_timeout.setattr(image_renderer, "RENDER_TIMEOUT_SECONDS", 0.0)
         with pytest.raises(UsageError, match="Remove formulas"):
             await renderer.render_png(BOARD)
     assert await renderer.render_png(BOARD) == render_png(BOARD)
@@ -57,10 +57,10 @@ async def test_render_png_rejects_too_many_waiting_requests(
     renderer: ImageRenderer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(image_renderer, "MAX_WAITING", 1)
-    painted, refused = await asyncio.gather(
+    rendered, refused = await asyncio.gather(
         renderer.render_png(BOARD), renderer.render_png(BOARD), return_exceptions=True
     )
-    assert painted == render_png(BOARD)
+    assert rendered == render_png(BOARD)
     assert isinstance(refused, RateLimited)
 
 
@@ -96,7 +96,7 @@ def test_render_worker_exits_with_killed_server(tmp_path: Path) -> None:
 
 
 def is_process_alive(pid: int) -> bool:
-    """One that has ended may still be listed, on Linux, where nobody takes note of it."""
+    """On Linux a process that has ended stays listed until its parent waits for it."""
     try:
         os.kill(pid, 0)
         return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

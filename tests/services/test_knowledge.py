@@ -1,4 +1,4 @@
-"""What a model finds is kept: exports of a discussion, consolidations of a project."""
+"""Insights of a discussion and consolidations of a project."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -69,7 +69,7 @@ PATTERN = {
 
 
 class RecordingProvider(ScriptedProvider):
-    """Scripts, and what they were asked."""
+    """Scripted models that record their requests."""
 
     def __init__(self) -> None:
         self.requests: list[ModelRequest] = []
@@ -77,7 +77,7 @@ class RecordingProvider(ScriptedProvider):
         super().__init__(self.scripts)
 
     def add_model(self, name: str, value: object, price: float = 0.0) -> str:
-        """Let a model of this name answer with a value as JSON."""
+        """Add a model that answers with a value as JSON."""
         answer = msgspec.json.encode(value).decode()
         self.scripts.by_name[name] = Script(answer=answer, chunk_chars=1000, usd_per_million_tokens=price)
         return f"scripted/{name}"
@@ -133,12 +133,16 @@ async def test_export_stores_insights_found_by_model(
     )
     first, second = await message_ids(database, about.id)
     exported = await knowledge.export_insights(CALLER, about.id)
-    pain, cure = exported.insights
+    pain, suggestion = exported.insights
     assert (exported.summary, exported.usefulness, exported.model) == (EXPORT_ANSWER["summary"], 0.7, reader)
     assert (exported.cost_usd, exported.usage.output > 0) == (0.0, True)
     assert (pain.kind, pain.severity, pain.suggestion) == ("pain_point", "high", None)
     assert pain.messages == (first, second)
-    assert (cure.answers_insight, cure.messages, cure.project) == (pain.id, (second,), sample_project.id)
+    assert (suggestion.answers_insight, suggestion.messages, suggestion.project) == (
+        pain.id,
+        (second,),
+        sample_project.id,
+    )
     assert await Insights(database).discussion_insights(ANNA, about.id) == exported.insights
     stored = await Discussions(database).get_discussion(ANNA, about.id)
     assert (stored.summary, stored.usefulness) == (EXPORT_ANSWER["summary"], 0.7)
@@ -174,8 +178,8 @@ async def test_insight_with_unknown_pair_has_none(
         "reader", {**EXPORT_ANSWER, "insights": [PAIN_INSIGHT, {**SOLUTION_INSIGHT, "paired": paired}]}
     )
     about = await create_discussion(database, ANNA, "It wobbles.", model=reader)
-    _, cure = (await knowledge.export_insights(CALLER, about.id)).insights
-    assert cure.answers_insight is None
+    _, suggestion = (await knowledge.export_insights(CALLER, about.id)).insights
+    assert suggestion.answers_insight is None
 
 
 async def test_export_uses_given_model_or_discussion_model(
@@ -404,7 +408,7 @@ async def test_search_finds_insights_by_words(
 
 
 async def cost_by_purpose(database: Database) -> dict[str | None, float]:
-    """What Anna has paid, by what it was for."""
+    """Return Anna's cost by purpose."""
     rows = (await UsageReports(database).account_usage(ANNA, 0, 2**40, "purpose")).rows
     return {row.key: row.cost_usd for row in rows}
 

@@ -1,4 +1,4 @@
-"""What is asked outside of any run is paid for: when it fails, when nobody waits for it any more, and in a rush."""
+"""Model tasks outside of runs are charged: also when they fail, when their caller leaves, and under load."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -37,7 +37,7 @@ class LegCount(Struct):
 
 
 class CountingModel(ScriptedProvider):
-    """One model, and how often it was asked."""
+    """One model that counts its calls."""
 
     def __init__(self, **script: object) -> None:
         super().__init__(Scripts({"m": Script(**script)}))  # type: ignore[arg-type]
@@ -56,7 +56,7 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
 
 
 class ModelTaskHarness:
-    """Where Anna has errands run, and what she paid."""
+    """Model tasks of Anna, and her charges."""
 
     def __init__(self, database: Database, model: CountingModel, budget: float | None = None) -> None:
         self._usage_reports = UsageReports(database)
@@ -83,19 +83,19 @@ class ModelTaskHarness:
 
 
 async def test_structured_task_is_charged_to_payer(database: Database) -> None:
-    desk = ModelTaskHarness(database, CountingModel(answer='{"legs": 4}', usd_per_million_tokens=DOLLAR_PER_TOKEN))
-    answer = await desk.run_structured_task()
-    paid = await desk.title_spending()
+    harness = ModelTaskHarness(database, CountingModel(answer='{"legs": 4}', usd_per_million_tokens=DOLLAR_PER_TOKEN))
+    answer = await harness.run_structured_task()
+    spending = await harness.title_spending()
     assert answer.unwrap().legs == 4
-    assert (paid.calls, paid.cost_usd, paid.output) == (1, answer.cost_usd, answer.usage.output)
+    assert (spending.calls, spending.cost_usd, spending.output) == (1, answer.cost_usd, answer.usage.output)
 
 
 @pytest.mark.parametrize("script", [{"answer": "Many."}, {"fault": "reset", "chunk_chars": 2}])
 async def test_unusable_answer_is_charged(database: Database, script: dict[str, object]) -> None:
-    desk = ModelTaskHarness(database, CountingModel(usd_per_million_tokens=DOLLAR_PER_TOKEN, **script))
-    answer = await desk.run_structured_task()
+    harness = ModelTaskHarness(database, CountingModel(usd_per_million_tokens=DOLLAR_PER_TOKEN, **script))
+    answer = await harness.run_structured_task()
     assert answer.value is None
-    assert (await desk.title_spending()).cost_usd == answer.cost_usd
+    assert (await harness.title_spending()).cost_usd == answer.cost_usd
     assert answer.cost_usd
 
 
@@ -103,41 +103,41 @@ async def test_cancelled_task_is_charged_for_generated_text(database: Database) 
     model = CountingModel(
         answer='{"legs": 4}' + " " * 1000, chunk_interval_seconds=0.05, usd_per_million_tokens=DOLLAR_PER_TOKEN
     )
-    desk = ModelTaskHarness(database, model)
-    asking = asyncio.create_task(desk.run_structured_task())
+    harness = ModelTaskHarness(database, model)
+    asking = asyncio.create_task(harness.run_structured_task())
     async with asyncio.timeout(60):
         while not model.calls:
             await asyncio.sleep(0.01)
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    assert (await desk.title_spending()).cost_usd > 0
+    assert (await harness.title_spending()).cost_usd > 0
 
 
 async def test_concurrent_tasks_check_budget_one_after_the_other(database: Database) -> None:
     model = CountingModel(answer='{"legs": 4}', chunk_interval_seconds=0.01, usd_per_million_tokens=DOLLAR_PER_TOKEN)
-    desk = ModelTaskHarness(database, model, budget=1.0)
-    tried = await asyncio.gather(*(desk.run_structured_task() for _ in range(10)), return_exceptions=True)
+    harness = ModelTaskHarness(database, model, budget=1.0)
+    tried = await asyncio.gather(*(harness.run_structured_task() for _ in range(10)), return_exceptions=True)
     assert sum(isinstance(one, OverBudget) for one in tried) == 9
     assert model.calls == 1
 
 
 async def test_error_before_the_call_releases_account_lock(database: Database) -> None:
-    desk = ModelTaskHarness(
+    harness = ModelTaskHarness(
         database, CountingModel(answer='{"legs": 4}', usd_per_million_tokens=DOLLAR_PER_TOKEN), budget=1.0
     )
     with pytest.raises(ZeroDivisionError):
-        async with desk.model_tasks.within_budget(ANNA):
+        async with harness.model_tasks.within_budget(ANNA):
             raise ZeroDivisionError
-    assert (await desk.run_structured_task()).unwrap().legs == 4
+    assert (await harness.run_structured_task()).unwrap().legs == 4
 
 
 @pytest.mark.parametrize("script", [{"answer": "Four."}, {"answer": "Four.", "fault": "reset", "chunk_chars": 2}])
 async def test_text_task_is_charged_even_when_it_fails(database: Database, script: dict[str, object]) -> None:
-    desk = ModelTaskHarness(database, CountingModel(usd_per_million_tokens=DOLLAR_PER_TOKEN, **script))
-    ended = await desk.run_text_task()
-    paid = await desk.title_spending()
-    assert (paid.calls, paid.cost_usd, paid.output) == (1, ended.cost_usd, ended.usage.output)
+    harness = ModelTaskHarness(database, CountingModel(usd_per_million_tokens=DOLLAR_PER_TOKEN, **script))
+    ended = await harness.run_text_task()
+    spending = await harness.title_spending()
+    assert (spending.calls, spending.cost_usd, spending.output) == (1, ended.cost_usd, ended.usage.output)
     assert ended.cost_usd
 
 
@@ -148,29 +148,29 @@ async def test_stopped_text_task_is_charged(database: Database) -> None:
         ),
         StopSignal(),
     )
-    desk = ModelTaskHarness(database, model)
-    saying = asyncio.create_task(desk.run_text_task(stop))
+    harness = ModelTaskHarness(database, model)
+    saying = asyncio.create_task(harness.run_text_task(stop))
     async with asyncio.timeout(60):
         while not model.calls:
             await asyncio.sleep(0.01)
     stop.request_stop()
     assert (await saying).status == "stopped"
-    assert (await desk.title_spending()).cost_usd > 0
+    assert (await harness.title_spending()).cost_usd > 0
 
 
 async def test_spent_budget_rejects_text_task(database: Database) -> None:
     model = CountingModel(answer="Four.", usd_per_million_tokens=DOLLAR_PER_TOKEN)
-    desk = ModelTaskHarness(database, model, budget=1.0)
-    await desk.run_text_task()
+    harness = ModelTaskHarness(database, model, budget=1.0)
+    await harness.run_text_task()
     with pytest.raises(OverBudget):
-        await desk.run_text_task()
+        await harness.run_text_task()
     assert model.calls == 1
-    of_nobody = Payer(tenant=ANNA, account=None)
-    assert (await desk.run_text_task(payer=of_nobody)).status == "completed", "only an account has a budget"
+    without_account = Payer(tenant=ANNA, account=None)
+    assert (await harness.run_text_task(payer=without_account)).status == "completed", "only an account has a budget"
 
 
 async def test_streamed_text_task_is_charged_when_cancelled(database: Database) -> None:
-    desk = ModelTaskHarness(
+    harness = ModelTaskHarness(
         database,
         CountingModel(
             answer="On and on", fault="endless", chunk_interval_seconds=0.01, usd_per_million_tokens=DOLLAR_PER_TOKEN
@@ -182,21 +182,21 @@ async def test_streamed_text_task_is_charged_when_cancelled(database: Database) 
         if any(isinstance(event, TextDelta) for event in events):
             speaking.set()
 
-    answering = asyncio.create_task(desk.stream_text_task(hear))
+    answering = asyncio.create_task(harness.stream_text_task(hear))
     async with asyncio.timeout(60):
         await speaking.wait()
     answering.cancel()
     with pytest.raises(asyncio.CancelledError):
         await answering
-    assert (await desk.title_spending()).cost_usd > 0
+    assert (await harness.title_spending()).cost_usd > 0
 
 
 async def test_answer_rejected_by_check_is_requested_again_and_charged_once(database: Database) -> None:
     model = CountingModel(answer='{"legs": 4}', usd_per_million_tokens=DOLLAR_PER_TOKEN)
-    desk = ModelTaskHarness(database, model)
+    harness = ModelTaskHarness(database, model)
     chain = [ResolvedModel("scripted/m", model, "m", KeyRing(()))]
-    answer = await desk.model_tasks.run_structured_task(
-        PAYER, "title", chain, REQUEST, LegCount, lambda told: f"not {told.legs}"
+    answer = await harness.model_tasks.run_structured_task(
+        PAYER, "title", chain, REQUEST, LegCount, lambda leg_count: f"not {leg_count.legs}"
     )
     assert (answer.value, model.calls) == (None, 2)
-    assert (await desk.title_spending()).calls == 1
+    assert (await harness.title_spending()).calls == 1

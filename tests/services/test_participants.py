@@ -53,10 +53,10 @@ async def test_names_continue_with_numbers_after_the_alphabet(resolver: Particip
 
 async def test_persona_gives_participant_its_name(resolver: ParticipantResolver, personas: Personas) -> None:
     cook = await create_persona(personas, "Chef de Cuisine")
-    seated = await resolver.resolve_participants(ANNA, [ECHO, ParticipantInput(model=ECHO, persona=cook), ECHO])
-    assert [who.name for who in seated] == ["Alpha", "Chef de Cuisine", "Beta"]
-    assert [who.persona for who in seated] == [None, cook, None]
-    assert seated[1].id == "chef-de-cuisine"
+    participants = await resolver.resolve_participants(ANNA, [ECHO, ParticipantInput(model=ECHO, persona=cook), ECHO])
+    assert [who.name for who in participants] == ["Alpha", "Chef de Cuisine", "Beta"]
+    assert [who.persona for who in participants] == [None, cook, None]
+    assert participants[1].id == "chef-de-cuisine"
 
 
 async def test_participants_with_same_persona_are_numbered(resolver: ParticipantResolver, personas: Personas) -> None:
@@ -66,10 +66,10 @@ async def test_participants_with_same_persona_are_numbered(resolver: Participant
 
 async def test_personas_with_similar_names_get_distinct_ids(resolver: ParticipantResolver, personas: Personas) -> None:
     plus, sharp = await create_persona(personas, "C++"), await create_persona(personas, "C#")
-    seated = await resolver.resolve_participants(
+    participants = await resolver.resolve_participants(
         ANNA, [ParticipantInput(model=ECHO, persona=id) for id in (plus, sharp)]
     )
-    assert [(who.id, who.name) for who in seated] == [("c", "C++"), ("c-2", "C# 2")]
+    assert [(who.id, who.name) for who in participants] == [("c", "C++"), ("c-2", "C# 2")]
 
 
 async def test_given_name_overrides_persona_name(resolver: ParticipantResolver, personas: Personas) -> None:
@@ -93,24 +93,24 @@ async def test_default_names_avoid_given_names(resolver: ParticipantResolver) ->
 
 @pytest.mark.parametrize("name", ["Ada", "ada", "ADA!"])
 async def test_duplicate_name_is_rejected(resolver: ParticipantResolver, name: str) -> None:
-    wanted = [ParticipantInput(model=ECHO, name="Ada"), ParticipantInput(model=ECHO, name=name)]
+    inputs = [ParticipantInput(model=ECHO, name="Ada"), ParticipantInput(model=ECHO, name=name)]
     with pytest.raises(UsageError, match=rf"^participants\[1\]\.name: '{name}' is taken\. Choose another"):
-        await resolver.resolve_participants(ANNA, wanted)
+        await resolver.resolve_participants(ANNA, inputs)
 
 
-async def test_model_parameters_are_kept(resolver: ParticipantResolver) -> None:
-    wanted = ParticipantInput(model=ECHO, name="Ada", temperature=0.2, max_tokens=100, thinking="low")
-    assert await resolver.resolve_participants(ANNA, [wanted]) == (
+async def test_model_parameters_are_preserved(resolver: ParticipantResolver) -> None:
+    given = ParticipantInput(model=ECHO, name="Ada", temperature=0.2, max_tokens=100, thinking="low")
+    assert await resolver.resolve_participants(ANNA, [given]) == (
         Participant("ada", "Ada", ECHO, temperature=0.2, max_tokens=100, thinking="low"),
     )
 
 
 async def test_resolved_participants_can_be_resolved_again(resolver: ParticipantResolver) -> None:
-    seated = await resolver.resolve_participants(
+    participants = await resolver.resolve_participants(
         ANNA, [ParticipantInput(model=ECHO, name="Ada", temperature=0.2), ECHO]
     )
-    read = msgspec.convert(msgspec.to_builtins(seated), list[ParticipantInput])
-    assert await resolver.resolve_participants(ANNA, read) == seated
+    read = msgspec.convert(msgspec.to_builtins(participants), list[ParticipantInput])
+    assert await resolver.resolve_participants(ANNA, read) == participants
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Perspectives: proposals are told while they are written, what is there already is left out, and all of it is paid."""
+"""Persona suggestions are streamed, existing personas are left out, and all calls are charged."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -31,9 +31,9 @@ EIGHT_PROPOSALS = [make_proposal(f"Voice {place}", CATEGORIES[place // 2]) for p
 async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EvaluationApp]:
     async with (
         database_with_accounts(request.param, tmp_path) as database,
-        create_evaluation_app(database) as room,
+        create_evaluation_app(database) as app,
     ):
-        yield room
+        yield app
 
 
 async def collect_suggestions(harness: EvaluationApp, *replies: SituationAnswer) -> list[SuggestionEvent]:
@@ -58,17 +58,17 @@ async def test_suggestions_are_streamed_and_charged(harness: EvaluationApp) -> N
 
 
 async def test_suggestion_is_sent_as_soon_as_it_is_complete(harness: EvaluationApp) -> None:
-    """The model never comes to an end: what it wrote until then is told all the same."""
+    """The model never ends, but its complete suggestions are sent."""
     first = msgspec.json.encode(EIGHT_PROPOSALS[:2]).decode()[:-1]
     harness.models.scripts.by_name["task-model"] = Script(
         answer=f"{first}, ", fault="endless", chunk_interval_seconds=0.01, chunk_chars=5
     )
     events = harness.services.persona_suggestions.suggest_personas(CALLER, "I want to move.", (), TASK_MODEL)
     async with asyncio.timeout(60):
-        told = [await anext(events) for _ in range(3)]
-    assert suggested_names(told) == ["Voice 0", "Voice 1"]
+        received = [await anext(events) for _ in range(3)]
+    assert suggested_names(received) == ["Voice 0", "Voice 1"]
     await events.aclose()
-    assert (await harness.usage_by_purpose())["persona_suggestions"]["calls"] == 1, "what was said is paid"
+    assert (await harness.usage_by_purpose())["persona_suggestions"]["calls"] == 1, "the output so far is charged"
 
 
 async def test_existing_duplicate_and_invalid_suggestions_are_rejected(harness: EvaluationApp) -> None:
@@ -87,7 +87,7 @@ async def test_existing_duplicate_and_invalid_suggestions_are_rejected(harness: 
     done = events[-1]
     assert isinstance(done, SuggestionsEnded)
     assert [one.name for one in done.dropped] == ["HYPATIA", "sceptic", "ada", "Bo"]
-    assert "Hypatia, " in last_user_text(harness.models.requests[0]), "the model is told whom there is"
+    assert "Hypatia, " in last_user_text(harness.models.requests[0]), "the prompt names the existing personas"
 
 
 @pytest.mark.parametrize("around", ["{}", "Here you are:\n```json\n{}\n```\nEnjoy."])

@@ -1,4 +1,4 @@
-"""What somebody was told before an answer, told again."""
+"""The prompt of a stored answer, built again."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,16 +15,16 @@ from tests.support.evaluation_app import EvaluationApp, create_evaluation_app
 async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EvaluationApp]:
     async with (
         database_with_accounts(request.param, tmp_path) as database,
-        create_evaluation_app(database) as room,
+        create_evaluation_app(database) as app,
     ):
-        yield room
+        yield app
 
 
 async def test_replay_prompt_builds_the_original_request(harness: EvaluationApp) -> None:
     message = await harness.record_answer(persona="shipped_sceptic")
-    told = await harness.services.prompt_replay.replay_prompt(ANNA, message)
-    request = told.build_request()
-    assert (told.participant.id, request.messages[0].parts[0].text) == ("alpha", "Why is a table round?")  # type: ignore[union-attr]
+    replayed = await harness.services.prompt_replay.replay_prompt(ANNA, message)
+    request = replayed.build_request()
+    assert (replayed.participant.id, request.messages[0].parts[0].text) == ("alpha", "Why is a table round?")  # type: ignore[union-attr]
     assert request.system.startswith("You are the sceptic.")
 
 
@@ -33,10 +33,10 @@ async def test_replay_with_other_persona_replaces_only_the_persona(
 ) -> None:
     plain = await harness.services.prompt_replay.replay_prompt(ANNA, await harness.record_answer())
     assert plain.build_request("You are brief.").system.startswith("You are brief.\n\n")
-    played = await harness.services.prompt_replay.replay_prompt(
+    replayed = await harness.services.prompt_replay.replay_prompt(
         ANNA, await harness.record_answer(persona="shipped_sceptic")
     )
-    assert played.build_request("You are brief.") == plain.build_request("You are brief.")
+    assert replayed.build_request("You are brief.") == plain.build_request("You are brief.")
 
 
 async def test_replay_prompt_rejects_message_that_is_no_turn(harness: EvaluationApp) -> None:

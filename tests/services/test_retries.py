@@ -1,4 +1,4 @@
-"""Trying again is paid for by whoever wants it, and begins at once where the run had ended."""
+"""A retry is charged to the account that requests it, and starts at once if the run had ended."""
 
 from collections.abc import Sequence
 
@@ -37,14 +37,14 @@ PRICED_PROVIDER = ScriptedProvider(
 
 
 class DrainOnlyService(DiscussionService):
-    """A hall of which only the door is of interest."""
+    """A discussion service that can only drain."""
 
     def __init__(self) -> None:
         self._draining = False
 
 
 class RetryHarness:
-    """Where people ask for another try, and the runs that began because of it."""
+    """A retry service and the runs that it started."""
 
     def __init__(self, database: Database, budget: float | None) -> None:
         self.database = database
@@ -52,14 +52,14 @@ class RetryHarness:
         self.discussion_service = DrainOnlyService()
         self.started_runs: list[tuple[str, int]] = []
         stores = make_stores(database, budget, OTHER_WORKER)
-        attaching = Attachments(stores.files, Registry({}, {}))
-        measuring = ContextLimits(stores.token_rates, Registry({}, {}), {})
+        attachments = Attachments(stores.files, Registry({}, {}))
+        context_limits = ContextLimits(stores.token_rates, Registry({}, {}), {})
         self.retry_service = RetryService(
             stores,
             self.discussion_service,
             BudgetService(stores, self._resolve_model),
-            attaching,
-            measuring,
+            attachments,
+            context_limits,
             lambda *run: self.started_runs.append(run),
         )
 
@@ -68,12 +68,12 @@ class RetryHarness:
         return [ResolvedModel(model, PRICED_PROVIDER, name, KeyRing(()))]
 
     async def create_failed_run(self, *, ended: bool = True) -> Run:
-        """Let Alpha have failed in a run, which has ended or goes on."""
+        """Create a run in which Alpha failed. The run has ended or is live."""
         new = await create_run(self.database, await create_discussion(self.database), question="Why?")
-        held = await lease_run(self.database, new.id)
-        kept = RunRecords([replace(make_answer(held, ""), status="failed")])
+        lease = await lease_run(self.database, new.id)
+        records = RunRecords([replace(make_answer(lease, ""), status="failed")])
         ending = RunEnding("failed", 1.0) if ended else None
-        await EventLog(self.database).write_entries([EventLogEntry(held, 1, ["{}"], kept, ending)])
+        await EventLog(self.database).write_entries([EventLogEntry(lease, 1, ["{}"], records, ending)])
         return new
 
     async def reserved_cost(self, failed_run: Run) -> float | None:
@@ -91,84 +91,84 @@ async def make_harness(database: Database, budget: float | None = None) -> Retry
 
 @ON_BOTH_DATABASES
 async def test_retry_restarts_ended_run_with_next_revision(database: Database) -> None:
-    here = await make_harness(database)
-    failed = await here.create_failed_run()
-    again = await here.retry_service.retry_run(CALLER, failed.id, "alpha", "scripted/other")
+    harness = await make_harness(database)
+    failed = await harness.create_failed_run()
+    again = await harness.retry_service.retry_run(CALLER, failed.id, "alpha", "scripted/other")
     assert (again.status, again.revision) == ("waiting", 1)
-    assert here.started_runs == [(failed.id, 1)]
+    assert harness.started_runs == [(failed.id, 1)]
     assert (await Runs(database).get_plan(failed.id)).participants[0].model == "scripted/other"
 
 
 async def test_retry_with_other_model_uses_its_token_rate(database: Database) -> None:
-    here = await make_harness(database)
+    harness = await make_harness(database)
     await TokenRates(database).add_counts({"scripted/other": TokenCount(200_000, 100_000)})
-    failed = await here.create_failed_run()
-    await here.retry_service.retry_run(CALLER, failed.id, "alpha", "scripted/other")
+    failed = await harness.create_failed_run()
+    await harness.retry_service.retry_run(CALLER, failed.id, "alpha", "scripted/other")
     plan = await Runs(database).get_plan(failed.id)
     assert plan.model_limits == {"scripted/other": ModelLimits(characters_per_token=2.01)}
 
 
 @ON_BOTH_DATABASES
 async def test_retry_of_live_run_does_not_start_it_again(database: Database) -> None:
-    here = await make_harness(database)
-    failed = await here.create_failed_run(ended=False)
-    again = await here.retry_service.retry_run(CALLER, failed.id)
-    assert (again.status, again.revision, here.started_runs) == ("running", 1, [])
+    harness = await make_harness(database)
+    failed = await harness.create_failed_run(ended=False)
+    again = await harness.retry_service.retry_run(CALLER, failed.id)
+    assert (again.status, again.revision, harness.started_runs) == ("running", 1, [])
 
 
 @ON_BOTH_DATABASES
 async def test_retry_reserves_budget_or_is_rejected(database: Database) -> None:
-    here = await make_harness(database, budget=1.0)
-    one, two = await here.create_failed_run(), await here.create_failed_run()
-    await here.retry_service.retry_run(CALLER, one.id)
-    reserved = await here.reserved_cost(one)
+    harness = await make_harness(database, budget=1.0)
+    one, two = await harness.create_failed_run(), await harness.create_failed_run()
+    await harness.retry_service.retry_run(CALLER, one.id)
+    reserved = await harness.reserved_cost(one)
     assert reserved is not None
     assert reserved > 0.6
-    going_on = await here.create_failed_run(ended=False)
-    for failed in (two, going_on):
+    live = await harness.create_failed_run(ended=False)
+    for failed in (two, live):
         with pytest.raises(OverBudget):
-            await here.retry_service.retry_run(CALLER, failed.id, "alpha")
+            await harness.retry_service.retry_run(CALLER, failed.id, "alpha")
     assert (await Runs(database).get_run(ANNA, two.id)).revision == 0
-    assert here.started_runs == [(one.id, 1)]
+    assert harness.started_runs == [(one.id, 1)]
 
 
 async def test_retry_releases_previous_reservation(database: Database) -> None:
-    here = await make_harness(database, budget=1.0)
-    failed = await here.create_failed_run()
+    harness = await make_harness(database, budget=1.0)
+    failed = await harness.create_failed_run()
     async with database.write() as connection:
         await connection.execute(update(run).where(run.c.id == failed.id).values(reserved_usd=0.9, account=ANNA))
-    await here.retry_service.retry_run(CALLER, failed.id)
-    reserved = await here.reserved_cost(failed)
+    await harness.retry_service.retry_run(CALLER, failed.id)
+    reserved = await harness.reserved_cost(failed)
     assert reserved is not None
     assert reserved < 0.9
 
 
 async def test_retry_cost_is_estimated_for_the_new_model(database: Database) -> None:
-    here = await make_harness(database, budget=0.1)
-    here.is_free = True
-    failed = await here.create_failed_run()
+    harness = await make_harness(database, budget=0.1)
+    harness.is_free = True
+    failed = await harness.create_failed_run()
     with pytest.raises(OverBudget):
-        await here.retry_service.retry_run(CALLER, failed.id, "alpha", "scripted/dear")
-    await here.retry_service.retry_run(CALLER, failed.id, "alpha", "scripted/echo")
+        await harness.retry_service.retry_run(CALLER, failed.id, "alpha", "scripted/dear")
+    await harness.retry_service.retry_run(CALLER, failed.id, "alpha", "scripted/echo")
 
 
 async def test_retry_rejects_unknown_participant_other_tenant_and_completed_run(database: Database) -> None:
-    here = await make_harness(database)
-    failed = await here.create_failed_run()
+    harness = await make_harness(database)
+    failed = await harness.create_failed_run()
     with pytest.raises(NotFound, match="omega"):
-        await here.retry_service.retry_run(CALLER, failed.id, "omega")
+        await harness.retry_service.retry_run(CALLER, failed.id, "omega")
     with pytest.raises(NotFound):
-        await here.retry_service.retry_run(replace(CALLER, tenant="tenant_bert"), failed.id)
-    await here.retry_service.retry_run(CALLER, failed.id)
+        await harness.retry_service.retry_run(replace(CALLER, tenant="tenant_bert"), failed.id)
+    await harness.retry_service.retry_run(CALLER, failed.id)
     async with database.write() as connection:
         await connection.execute(update(run).values(status="completed"))
     with pytest.raises(Conflict, match="No participant has failed"):
-        await here.retry_service.retry_run(CALLER, failed.id)
+        await harness.retry_service.retry_run(CALLER, failed.id)
 
 
 async def test_retry_is_rejected_while_draining(database: Database) -> None:
-    here = await make_harness(database)
-    failed = await here.create_failed_run()
-    here.discussion_service.drain()
+    harness = await make_harness(database)
+    failed = await harness.create_failed_run()
+    harness.discussion_service.drain()
     with pytest.raises(ShuttingDown):
-        await here.retry_service.retry_run(CALLER, failed.id)
+        await harness.retry_service.retry_run(CALLER, failed.id)

@@ -71,8 +71,8 @@ class PlannerHarness:
         self.personas = Personas(database, [SCEPTIC])
         self.projects = Projects(database)
         self.rates = TokenRates(database)
-        measuring = ContextLimits(self.rates, Registry({}, {}), {})
-        self._run_planner = RunPlanner(self.personas, self.projects, measuring)
+        context_limits = ContextLimits(self.rates, Registry({}, {}), {})
+        self._run_planner = RunPlanner(self.personas, self.projects, context_limits)
 
     async def plan_run(self, discussion: Discussion, to: tuple[str, ...] | None = None, tenant: str = ANNA) -> RunPlan:
         return await self._run_planner.plan_run(tenant, discussion, to)

@@ -55,11 +55,11 @@ async def test_report_of_new_debate_has_initial_lanes(database: Database) -> Non
 
 
 async def test_report_contains_only_notices_of_whole_run(database: Database) -> None:
-    run, held = await prepare_leased_debate(database)
+    run, lease = await prepare_leased_debate(database)
     missing = Notice(kind="missing", message="The list of claims of a/b failed.", seq=1)
     hers = Notice(kind="fallback", message="Another model is asked.", participant="beta", seq=2)
-    told = {f"{NOTICE_KEY_PREFIX}{one.seq}": msgspec.json.encode(one).decode() for one in (missing, hers)}
-    await RunWriter(database, held).write_records(analysis_results=told)
+    notices = {f"{NOTICE_KEY_PREFIX}{one.seq}": msgspec.json.encode(one).decode() for one in (missing, hers)}
+    await RunWriter(database, lease).write_records(analysis_results=notices)
     assert (await RunReports(make_stores(database)).get_report(ANNA, run.id)).notices == (missing,)
 
 
@@ -70,12 +70,12 @@ async def test_report_of_other_modes_has_no_lanes(database: Database) -> None:
 
 
 async def test_lane_anchors_name_first_message_of_each_stage(database: Database) -> None:
-    run, held = await prepare_leased_debate(database)
+    run, lease = await prepare_leased_debate(database)
     mine, hers = (
-        make_instructions(held, "alpha", "debate", "alpha"),
-        make_instructions(held, "beta", "debate", "beta"),
+        make_instructions(lease, "alpha", "debate", "alpha"),
+        make_instructions(lease, "beta", "debate", "beta"),
     )
-    await RunWriter(database, held).write_records([mine, hers, make_instructions(held, "alpha", "synthesis", None)])
+    await RunWriter(database, lease).write_records([mine, hers, make_instructions(lease, "alpha", "synthesis", None)])
     report = await RunReports(make_stores(database)).get_report(ANNA, run.id)
     alpha, beta, gamma = report.lanes
     assert alpha.anchors == {"initial": run.message, "debate": mine.id}
@@ -84,14 +84,14 @@ async def test_lane_anchors_name_first_message_of_each_stage(database: Database)
 
 
 async def test_lane_report_contains_its_error(database: Database) -> None:
-    run, held = await prepare_leased_debate(database)
-    await RunWriter(database, held).write_records(lanes=[make_lane("beta", error="Too slow.", late=True)])
+    run, lease = await prepare_leased_debate(database)
+    await RunWriter(database, lease).write_records(lanes=[make_lane("beta", error="Too slow.", late=True)])
     beta = (await RunReports(make_stores(database)).get_report(ANNA, run.id)).lanes[1]
     assert (beta.status, beta.error, beta.late) == ("error", "Too slow.", True)
 
 
 async def test_report_uses_newest_analysis_results(database: Database) -> None:
-    run, held = await prepare_leased_debate(database)
+    run, lease = await prepare_leased_debate(database)
     claims = (Claim(claim="So.", supporters=()),)
     ranked = Ranking(answers=(RankedAnswer(participant="alpha", points=1.0, votes=1),), votes={})
     found: list[AnalysisResult] = [
@@ -103,7 +103,7 @@ async def test_report_uses_newest_analysis_results(database: Database) -> None:
         RankingMade(cache_key="r", ranking=ranked, seq=4),
         AgreementChecked(cache_key="a", agree=False, reason="No.", seq=5),
     ]
-    await RunWriter(database, held).write_records(analysis_results=encode_by_cache_key(*found))
+    await RunWriter(database, lease).write_records(analysis_results=encode_by_cache_key(*found))
     report = await RunReports(make_stores(database)).get_report(ANNA, run.id)
     assert report.summary is not None
     assert report.summary.overview == "newer"
@@ -113,29 +113,29 @@ async def test_report_uses_newest_analysis_results(database: Database) -> None:
 
 
 async def test_report_sums_cost_and_counts_unpriced_calls(database: Database) -> None:
-    run, held = await prepare_leased_debate(database)
+    run, lease = await prepare_leased_debate(database)
     other = await create_run(database, await create_debate(database))
-    paid = Charge(purpose="answer", model="a/b", usage=Usage(3, 4), cost_usd=0.25)
+    priced = Charge(purpose="answer", model="a/b", usage=Usage(3, 4), cost_usd=0.25)
     more = Charge(purpose="summary", model="a/b", usage=Usage(1, 1), cost_usd=None)
-    await RunWriter(database, held).write_records(charges=[paid, more, replace(paid, id="charge_again")])
+    await RunWriter(database, lease).write_records(charges=[priced, more, replace(priced, id="charge_again")])
     await RunWriter(database, await lease_run(database, other.id)).write_records(
-        charges=[replace(paid, id="charge_other")]
+        charges=[replace(priced, id="charge_other")]
     )
     report = await RunReports(make_stores(database)).get_report(ANNA, run.id)
     assert (report.usage, report.cost_usd, report.unpriced_calls) == (Usage(7, 9), 0.5, 1)
 
 
 async def test_lane_thread_contains_question_instructions_and_own_answers(database: Database) -> None:
-    run, held = await prepare_leased_debate(database)
-    told = make_instructions(held, "alpha", "debate", "alpha")
-    await RunWriter(database, held).write_records(
+    run, lease = await prepare_leased_debate(database)
+    instructions = make_instructions(lease, "alpha", "debate", "alpha")
+    await RunWriter(database, lease).write_records(
         [
-            make_turn(held, "alpha"),
-            make_turn(held, "beta"),
-            told,
-            make_turn(held, "alpha", "debate"),
-            make_instructions(held, "alpha", "synthesis", None),
-            replace(make_turn(held, "alpha", "synthesis"), thread=None),
+            make_turn(lease, "alpha"),
+            make_turn(lease, "beta"),
+            instructions,
+            make_turn(lease, "alpha", "debate"),
+            make_instructions(lease, "alpha", "synthesis", None),
+            replace(make_turn(lease, "alpha", "synthesis"), thread=None),
         ]
     )
     thread = await RunReports(make_stores(database)).lane_thread(ANNA, run.id, "alpha")
@@ -151,12 +151,12 @@ async def test_lane_thread_contains_question_instructions_and_own_answers(databa
 
 
 async def test_reports_of_two_debates_in_one_discussion_are_separate(database: Database) -> None:
-    run, held = await prepare_leased_debate(database)
+    run, lease = await prepare_leased_debate(database)
     discussion = await Discussions(database).get_discussion(ANNA, run.discussion)
     again = await create_run(database, discussion, question="And now?")
     other = await lease_run(database, again.id)
-    await RunWriter(database, held).write_records(
-        [make_turn(held, "alpha")],
+    await RunWriter(database, lease).write_records(
+        [make_turn(lease, "alpha")],
         [make_lane("alpha", error="x")],
         analysis_results=encode_by_cache_key(make_summary_event("one", 1)),
     )

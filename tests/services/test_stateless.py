@@ -1,4 +1,4 @@
-"""One turn for a client that keeps the state: who speaks, what is told of it, who pays, and how it ends."""
+"""Stateless turns, whose client stores the state: the speaker, the events, the charges and the end."""
 
 import asyncio
 import json
@@ -49,7 +49,7 @@ from tests.support.stores import make_stores
 from tests.support.table_harness import MODEL_CALLER, RecordingProvider
 
 PAYER = Payer(tenant=ANNA, account=ANNA)
-DOLLAR_PER_TOKEN = 1_000_000.0  # a dollar a token
+DOLLAR_PER_TOKEN = 1_000_000.0  # a dollar per token
 LESSON_ANSWER = json.dumps(
     [
         {"type": "action", "name": "wb_open", "params": {}},
@@ -63,11 +63,11 @@ ENDLESS_SCRIPT = Script(
     fault="endless",
     usd_per_million_tokens=DOLLAR_PER_TOKEN,
 )
-DIRECTOR_PROMPT_MARKER = "You may choose"  # what only a director reads
+DIRECTOR_PROMPT_MARKER = "You may choose"  # only in prompts of the director
 
 
 class ChunkCountingProvider(RecordingProvider):
-    """Scripts that remember how much of them was heard."""
+    """Scripted models that count the chunks they have sent."""
 
     chunks = 0
 
@@ -79,7 +79,7 @@ class ChunkCountingProvider(RecordingProvider):
 
 
 class StatelessHarness:
-    """Where turns are taken, by a model that follows scripts, and what was paid for them."""
+    """A stateless service with scripted models, and its charges."""
 
     def __init__(self, database: Database, budget: float | None = None, **scripts: Script) -> None:
         self.database = database
@@ -100,7 +100,7 @@ class StatelessHarness:
             return [(row.purpose, row.cost_usd) for row in rows]
 
     async def wait_until_idle(self) -> None:
-        """Wait until nothing is going on any more."""
+        """Wait until no turn is running."""
         async with asyncio.timeout(60):
             while len(self.service):
                 await asyncio.sleep(0.001)
@@ -131,8 +131,8 @@ def last_speaker(events: list[ChatEvent]) -> str:
 
 
 async def test_agent_turn_streams_text_and_actions(database: Database) -> None:
-    desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, chunk_chars=1000))
-    events = await desk.collect_turn_events(build_lesson())
+    harness = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, chunk_chars=1000))
+    events = await harness.collect_turn_events(build_lesson())
     assert event_names(events) == [
         "thinking",
         "thinking",
@@ -153,23 +153,23 @@ async def test_agent_turn_streams_text_and_actions(database: Database) -> None:
 
 
 async def test_single_agent_speaks_once_and_then_user_is_cued(database: Database) -> None:
-    desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER))
-    events = await desk.collect_turn_events(build_lesson(directorState=director_state(agent_response("mira"))))
+    harness = StatelessHarness(database, m=Script(answer=LESSON_ANSWER))
+    events = await harness.collect_turn_events(build_lesson(directorState=director_state(agent_response("mira"))))
     assert events[1:-1] == [CueUser(from_agent_id="mira")]
     assert (final_event(events).total_agents, final_event(events).director_state.turn_count) == (0, 1)
-    assert desk.provider.requests == [], "nobody had to be asked"
+    assert harness.provider.requests == [], "no model is called"
 
 
 async def test_trigger_agent_speaks_first_without_director_call(database: Database) -> None:
-    desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER))
-    events = await desk.collect_turn_events(build_lesson(MIRA, TOM, LI, config={"triggerAgentId": "li"}))
+    harness = StatelessHarness(database, m=Script(answer=LESSON_ANSWER))
+    events = await harness.collect_turn_events(build_lesson(MIRA, TOM, LI, config={"triggerAgentId": "li"}))
     assert last_speaker(events) == "li"
-    assert len(desk.provider.requests) == 1
+    assert len(harness.provider.requests) == 1
 
 
 async def test_director_model_decides_when_rules_do_not(database: Database) -> None:
     choice = '{"next": "li", "reason": "Li has not spoken."}'
-    desk = StatelessHarness(
+    harness = StatelessHarness(
         database,
         m=Script(
             answer=LESSON_ANSWER,
@@ -177,16 +177,16 @@ async def test_director_model_decides_when_rules_do_not(database: Database) -> N
             usd_per_million_tokens=DOLLAR_PER_TOKEN,
         ),
     )
-    events = await desk.collect_turn_events(
+    events = await harness.collect_turn_events(
         build_lesson(MIRA, TOM, LI, directorState=director_state(agent_response("mira")))
     )
     assert last_speaker(events) == "li"
-    assert [purpose for purpose, cost in await desk.charged_costs() if cost] == ["director", "answer"]
+    assert [purpose for purpose, cost in await harness.charged_costs() if cost] == ["director", "answer"]
 
 
 async def test_director_may_cue_the_user(database: Database) -> None:
     choice = '{"next": "USER", "reason": "Is that clear?"}'
-    desk = StatelessHarness(
+    harness = StatelessHarness(
         database,
         m=Script(
             answer=LESSON_ANSWER,
@@ -194,19 +194,19 @@ async def test_director_may_cue_the_user(database: Database) -> None:
             usd_per_million_tokens=DOLLAR_PER_TOKEN,
         ),
     )
-    events = await desk.collect_turn_events(
+    events = await harness.collect_turn_events(
         build_lesson(MIRA, TOM, directorState=director_state(agent_response("tom")))
     )
     assert events[1:-1] == [CueUser(from_agent_id="tom", prompt="Is that clear?")]
-    assert [purpose for purpose, _ in await desk.charged_costs()] == ["director"]
+    assert [purpose for purpose, _ in await harness.charged_costs()] == ["director"]
 
 
 @pytest.mark.parametrize("answer", ["Li, I think.", '{"next": "nobody", "reason": ""}', ""])
 async def test_invalid_director_answer_falls_back_to_rules(database: Database, answer: str) -> None:
-    desk = StatelessHarness(
+    harness = StatelessHarness(
         database, m=Script(answer=LESSON_ANSWER, answer_if_contains={DIRECTOR_PROMPT_MARKER: answer})
     )
-    events = await desk.collect_turn_events(
+    events = await harness.collect_turn_events(
         build_lesson(MIRA, TOM, directorState=director_state(agent_response("mira")))
     )
     assert last_speaker(events) == "tom"
@@ -221,47 +221,47 @@ async def test_invalid_director_answer_falls_back_to_rules(database: Database, a
     ],
 )
 async def test_lesson_ends_after_silence_or_too_many_turns(database: Database, before: dict[str, Any]) -> None:
-    desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER))
-    events = await desk.collect_turn_events(build_lesson(MIRA, TOM, directorState=before))
+    harness = StatelessHarness(database, m=Script(answer=LESSON_ANSWER))
+    events = await harness.collect_turn_events(build_lesson(MIRA, TOM, directorState=before))
     assert event_names(events) == ["thinking", "done"]
     assert final_event(events).director_state.turn_count == before["turnCount"]
-    assert desk.provider.requests == []
+    assert harness.provider.requests == []
 
 
 async def test_failure_before_first_text_is_retried_silently(database: Database) -> None:
-    desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, fault="overloaded", faulty_calls=2))
-    events = await desk.collect_turn_events(build_lesson())
+    harness = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, fault="overloaded", faulty_calls=2))
+    events = await harness.collect_turn_events(build_lesson())
     assert joined_text(events) == "Look. Well?"
     assert event_names(events).count("agent_start") == 1
-    assert len(desk.provider.requests) == 3
+    assert len(harness.provider.requests) == 3
 
 
 async def test_failure_after_first_text_is_not_retried(database: Database) -> None:
-    desk = StatelessHarness(
+    harness = StatelessHarness(
         database, m=Script(answer='[{"type":"text","content":"Look at this"}]', fault="reset", fault_after_chunks=5)
     )
-    events = await desk.collect_turn_events(build_lesson())
+    events = await harness.collect_turn_events(build_lesson())
     assert event_names(events)[-3:] == ["agent_end", "error", "done"]
     assert joined_text(events).startswith("Look")
     assert final_event(events).agent_had_content
-    assert len(desk.provider.requests) == 1
+    assert len(harness.provider.requests) == 1
 
 
 async def test_failed_turn_sends_error_and_counts_as_silent(database: Database) -> None:
-    desk = StatelessHarness(database, m=Script(fault="unauthorized"))
-    events = await desk.collect_turn_events(build_lesson())
+    harness = StatelessHarness(database, m=Script(fault="unauthorized"))
+    events = await harness.collect_turn_events(build_lesson())
     assert event_names(events)[-3:] == ["agent_end", "error", "done"]
-    assert isinstance(told := events[-2], Error)
-    assert "scripted" in told.message
+    assert isinstance(error := events[-2], Error)
+    assert "scripted" in error.message
     assert not final_event(events).agent_had_content
     assert final_event(events).director_state.turn_count == 1
-    assert await desk.charged_costs() == []
+    assert await harness.charged_costs() == []
 
 
 async def test_client_with_own_key_is_not_charged(database: Database) -> None:
-    desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, usd_per_million_tokens=DOLLAR_PER_TOKEN))
-    assert final_event(await desk.collect_turn_events(build_lesson(), payer=None)).agent_had_content
-    assert await desk.charged_costs() == []
+    harness = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, usd_per_million_tokens=DOLLAR_PER_TOKEN))
+    assert final_event(await harness.collect_turn_events(build_lesson(), payer=None)).agent_had_content
+    assert await harness.charged_costs() == []
 
 
 async def test_stateless_turn_stores_only_its_charge(database: Database) -> None:
@@ -279,74 +279,74 @@ async def test_stateless_turn_stores_only_its_charge(database: Database) -> None
 
 
 async def test_disconnect_stops_the_model_and_charges_generated_text(database: Database) -> None:
-    desk = StatelessHarness(database, m=ENDLESS_SCRIPT)
+    harness = StatelessHarness(database, m=ENDLESS_SCRIPT)
     asked = build_lesson()
-    async with aclosing(desk.service.stream_turn(asked, desk.resolved_models(asked), PAYER)) as events:
+    async with aclosing(harness.service.stream_turn(asked, harness.resolved_models(asked), PAYER)) as events:
         async for some in events:
             if joined_text(some):
                 break
-    await desk.wait_until_idle()
-    assert desk.provider.closed_streams == 1
-    assert desk.provider.chunks < 100, "and not because it had said all that it may"
-    ((purpose, cost),) = await desk.charged_costs()
+    await harness.wait_until_idle()
+    assert harness.provider.closed_streams == 1
+    assert harness.provider.chunks < 100, "it was stopped before its output limit"
+    ((purpose, cost),) = await harness.charged_costs()
     assert (purpose, bool(cost)) == ("answer", True)
 
 
 async def test_disconnect_stops_the_director_call(database: Database) -> None:
-    desk = StatelessHarness(
+    harness = StatelessHarness(
         database,
         m=Script(fault="endless", answer="Hm. ", usd_per_million_tokens=DOLLAR_PER_TOKEN, chunk_interval_seconds=0.001),
     )
     asked = build_lesson(MIRA, TOM, directorState=director_state(agent_response("mira")))
-    async with aclosing(desk.service.stream_turn(asked, desk.resolved_models(asked), PAYER)) as events:
+    async with aclosing(harness.service.stream_turn(asked, harness.resolved_models(asked), PAYER)) as events:
         await anext(events)
         async with asyncio.timeout(60):
-            while desk.provider.chunks < 3:
+            while harness.provider.chunks < 3:
                 await asyncio.sleep(0.001)
-    await desk.wait_until_idle()
-    assert (len(desk.provider.requests), desk.provider.closed_streams) == (1, 1)
-    assert [purpose for purpose, _ in await desk.charged_costs()] == ["director"]
+    await harness.wait_until_idle()
+    assert (len(harness.provider.requests), harness.provider.closed_streams) == (1, 1)
+    assert [purpose for purpose, _ in await harness.charged_costs()] == ["director"]
 
 
 async def test_slow_reader_applies_backpressure_and_may_disconnect(database: Database) -> None:
-    desk = StatelessHarness(database, m=ENDLESS_SCRIPT)
+    harness = StatelessHarness(database, m=ENDLESS_SCRIPT)
     asked = build_lesson()
-    async with aclosing(desk.service.stream_turn(asked, desk.resolved_models(asked), PAYER)) as events:
+    async with aclosing(harness.service.stream_turn(asked, harness.resolved_models(asked), PAYER)) as events:
         await anext(events)
         async with asyncio.timeout(60):
-            while desk.provider.chunks < MAX_QUEUED_BATCHES:
+            while harness.provider.chunks < MAX_QUEUED_BATCHES:
                 await asyncio.sleep(0)
         for _ in range(100):
             await asyncio.sleep(0)
-        assert desk.provider.chunks < MAX_QUEUED_BATCHES + 10
-        assert (len(desk.service), desk.provider.closed_streams) == (1, 0)
-    await desk.wait_until_idle()
-    assert desk.provider.closed_streams == 1
-    assert len(await desk.charged_costs()) == 1
+        assert harness.provider.chunks < MAX_QUEUED_BATCHES + 10
+        assert (len(harness.service), harness.provider.closed_streams) == (1, 0)
+    await harness.wait_until_idle()
+    assert harness.provider.closed_streams == 1
+    assert len(await harness.charged_costs()) == 1
 
 
 async def test_shutdown_sends_error_to_readers_and_charges_generated_text(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cancellation, "CLOSE_TIMEOUT_SECONDS", 60.0)
-    desk = StatelessHarness(database, m=ENDLESS_SCRIPT)
-    reading = asyncio.create_task(desk.collect_turn_events(build_lesson()))
+    harness = StatelessHarness(database, m=ENDLESS_SCRIPT)
+    reading = asyncio.create_task(harness.collect_turn_events(build_lesson()))
     async with asyncio.timeout(60):
-        while not desk.provider.requests:
+        while not harness.provider.requests:
             await asyncio.sleep(0.001)
-        await desk.service.close()
+        await harness.service.close()
         events = await reading
     assert event_names(events)[-2:] == ["agent_end", "error"]
     assert events[-1] == Error(message=INTERRUPTED_MESSAGE)
-    assert (desk.provider.closed_streams, len(desk.service)) == (1, 0)
-    assert len(await desk.charged_costs()) == 1
+    assert (harness.provider.closed_streams, len(harness.service)) == (1, 0)
+    assert len(await harness.charged_costs()) == 1
 
 
 async def test_turn_is_not_started_when_stream_is_never_read(database: Database) -> None:
-    desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER))
+    harness = StatelessHarness(database, m=Script(answer=LESSON_ANSWER))
     asked = build_lesson()
-    await desk.service.stream_turn(asked, desk.resolved_models(asked), PAYER).aclose()
-    assert (len(desk.service), desk.provider.requests) == (0, [])
+    await harness.service.stream_turn(asked, harness.resolved_models(asked), PAYER).aclose()
+    assert (len(harness.service), harness.provider.requests) == (0, [])
 
 
 async def test_internal_error_is_logged_and_ends_the_turn(
@@ -356,8 +356,8 @@ async def test_internal_error_is_logged_and_ends_the_turn(
         raise ZeroDivisionError
 
     monkeypatch.setattr(reading, "render_lesson_state", broken)
-    desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER))
-    events = await desk.collect_turn_events(build_lesson())
+    harness = StatelessHarness(database, m=Script(answer=LESSON_ANSWER))
+    events = await harness.collect_turn_events(build_lesson())
     assert events[-1] == Error(message=INTERNAL_ERROR_MESSAGE)
     assert "stateless turn failed" in caplog.text
 
@@ -365,36 +365,36 @@ async def test_internal_error_is_logged_and_ends_the_turn(
 async def test_turn_completes_when_charge_cannot_be_recorded(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, usd_per_million_tokens=DOLLAR_PER_TOKEN))
+    harness = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, usd_per_million_tokens=DOLLAR_PER_TOKEN))
     stranger = Payer(tenant="nobody", account=None)
-    assert final_event(await desk.collect_turn_events(build_lesson(), payer=stranger)).agent_had_content
+    assert final_event(await harness.collect_turn_events(build_lesson(), payer=stranger)).agent_had_content
     assert "stateless turn: recording the charge failed" in caplog.text
-    assert len(desk.service) == 0
+    assert len(harness.service) == 0
 
 
 async def test_concurrent_turns_check_budget_one_after_the_other(database: Database) -> None:
-    desk = StatelessHarness(
+    harness = StatelessHarness(
         database, budget=1.0, m=Script(answer=LESSON_ANSWER, usd_per_million_tokens=DOLLAR_PER_TOKEN)
     )
-    turns = await asyncio.gather(*(desk.collect_turn_events(build_lesson()) for _ in range(10)))
+    turns = await asyncio.gather(*(harness.collect_turn_events(build_lesson()) for _ in range(10)))
     refused = [events for events in turns if event_names(events) == ["error"]]
     assert len(refused) == 9
-    assert isinstance(told := refused[0][0], Error)
-    assert "budget" in told.message
-    assert len(desk.provider.requests) == 1
+    assert isinstance(error := refused[0][0], Error)
+    assert "budget" in error.message
+    assert len(harness.provider.requests) == 1
 
 
 async def test_sample_lesson_cues_user_after_seven_turns(database: Database) -> None:
-    desk = StatelessHarness(database)
-    kept: dict[str, Any] | None = None
+    harness = StatelessHarness(database)
+    state: dict[str, Any] | None = None
     order = []
     for _ in range(20):
-        asked = build_lesson(*CLASS_AGENTS, words=QUESTION, model="scripted/teacher", directorState=kept)
-        events = await desk.collect_turn_events(asked)
+        asked = build_lesson(*CLASS_AGENTS, words=QUESTION, model="scripted/teacher", directorState=state)
+        events = await harness.collect_turn_events(asked)
         if "cue_user" in event_names(events):
             break
         order.append(last_speaker(events))
-        kept = json.loads(_encode_state(final_event(events)))
+        state = json.loads(_encode_state(final_event(events)))
     assert order == ["alpha", "gamma", "beta", "delta", "beta", "alpha", "gamma"]
     ledger = final_event(events).director_state.whiteboard_ledger
     board = replay_actions(
@@ -464,7 +464,7 @@ MESSAGES = st.fixed_dictionaries(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    said=st.lists(MESSAGES, min_size=1, max_size=4),
+    messages=st.lists(MESSAGES, min_size=1, max_size=4),
     before=st.none() | STATES,
     present=st.lists(IDS, min_size=1, max_size=4),
     trigger=st.none() | IDS,
@@ -472,26 +472,26 @@ MESSAGES = st.fixed_dictionaries(
 )
 async def test_any_client_state_gives_a_final_state_that_can_be_sent_back(
     database: Database,
-    said: list[Any],
+    messages: list[Any],
     before: Any,
     present: list[str],
     trigger: str | None,
     script: str,
 ) -> None:
-    desk = StatelessHarness(
+    harness = StatelessHarness(
         database, good=Script(answer=LESSON_ANSWER), odd=Script(answer='[{"type":"action","name":"wb_')
     )
     config = {"agentIds": present, "triggerAgentId": trigger}
-    more = {"messages": said, "directorState": before, "config": config, "model": f"scripted/{script}"}
+    more = {"messages": messages, "directorState": before, "config": config, "model": f"scripted/{script}"}
     try:
         asked = build_lesson(MIRA, TOM, LI, **more)
     except UsageError:
         assert not {"mira", "tom", "li"} & set(present)
         return
-    events = await desk.collect_turn_events(asked, payer=None)
+    events = await harness.collect_turn_events(asked, payer=None)
     assert event_names(events)[-1] in {"done", "error"}
     assert events[-1] != Error(message=INTERNAL_ERROR_MESSAGE)
-    kept = final_event(events).director_state
-    assert kept.turn_count in {asked.state.turn_count, asked.state.turn_count + 1}
+    final_state = final_event(events).director_state
+    assert final_state.turn_count in {asked.state.turn_count, asked.state.turn_count + 1}
     again = build_lesson(MIRA, TOM, LI, **{**more, "directorState": json.loads(_encode_state(final_event(events)))})
-    assert again.state == kept
+    assert again.state == final_state

@@ -1,4 +1,4 @@
-"""An agent's turn in the words of the wire, and what the client is to keep of it."""
+"""The events of an agent's turn, and the state that the client stores."""
 
 from moot.services.stateless import StatelessEvents
 from moot.types.actions import Spotlight
@@ -32,8 +32,8 @@ def test_start_events_name_the_agent() -> None:
 
 
 def test_only_text_and_actions_are_sent() -> None:
-    telling = StatelessEvents(MIRA)
-    _, start = telling.start_events()
+    stateless_events = StatelessEvents(MIRA)
+    _, start = stateless_events.start_events()
     assert isinstance(start, AgentStart)
     id = start.message_id
     events: list[Event] = [
@@ -43,19 +43,19 @@ def test_only_text_and_actions_are_sent() -> None:
         ActionTaken(participant="mira", stage="turn", round=0, id="act_1", action=OpenWhiteboard()),
         ActionRejected(participant="mira", stage="turn", round=0, name="fly", reason="Nobody can."),
     ]
-    assert telling.convert_events(events) == [
+    assert stateless_events.convert_events(events) == [
         TextEvent(content="Look.", message_id=id),
         ActionEvent(action_id="act_1", action_name="wb_open", params={}, agent_id="mira", message_id=id),
         DroppedEvent(action_name="fly", reason="Nobody can.", agent_id="mira", message_id=id),
     ]
-    assert (telling.end_event().message_id, telling.end_event().agent_id) == (id, "mira")
+    assert (stateless_events.end_event().message_id, stateless_events.end_event().agent_id) == (id, "mira")
 
 
 def test_final_event_adds_the_turn_to_the_state() -> None:
-    telling = StatelessEvents(MIRA)
+    stateless_events = StatelessEvents(MIRA)
     point = Spotlight(element_id="title")
-    telling.convert_events([text_delta("Look " * 15), text_delta("and " * 20)])
-    telling.convert_events(
+    stateless_events.convert_events([text_delta("Look " * 15), text_delta("and " * 20)])
+    stateless_events.convert_events(
         [
             ActionTaken(participant="mira", stage="turn", round=0, id="act_1", action=OpenWhiteboard()),
             ActionTaken(participant="mira", stage="turn", round=0, id="act_2", action=point),
@@ -63,7 +63,9 @@ def test_final_event_adds_the_turn_to_the_state() -> None:
     )
     earlier = AgentResponse(agent_id="tom", agent_name="Tom", content_preview="Why?")
     before = WhiteboardAction(action_name="wb_clear", agent_id="tom", agent_name="Tom")
-    done = telling.final_event(DirectorState(turn_count=1, agent_responses=(earlier,), whiteboard_ledger=(before,)))
+    done = stateless_events.final_event(
+        DirectorState(turn_count=1, agent_responses=(earlier,), whiteboard_ledger=(before,))
+    )
     opened = WhiteboardAction(action_name="wb_open", agent_id="mira", agent_name="Mira")
     assert (done.total_actions, done.total_agents, done.agent_had_content) == (2, 1, True)
     assert done.director_state.turn_count == 2
@@ -81,7 +83,7 @@ def test_final_event_adds_the_turn_to_the_state() -> None:
 
 
 def test_empty_turn_is_counted() -> None:
-    telling = StatelessEvents(MIRA)
-    telling.convert_events([text_delta(" \n")])
-    done = telling.final_event(DirectorState())
+    stateless_events = StatelessEvents(MIRA)
+    stateless_events.convert_events([text_delta(" \n")])
+    done = stateless_events.final_event(DirectorState())
     assert (done.agent_had_content, done.total_agents, done.director_state.turn_count) == (False, 1, 1)

@@ -1,4 +1,4 @@
-"""A request as values: what a client claims is read once, and what nobody understands is left out."""
+"""Parsing a stateless request: the client's state is read once, and unknown parts are left out."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ CIRCLE: dict[str, Any] = {"shape": "circle", "x": 10, "y": 10}
 
 
 def request_texts(parsed_lesson: Lesson, participant_id: str) -> list[tuple[str, str]]:
-    """What an agent is sent, but for what the board looks like."""
+    """Return the texts that an agent gets, without the whiteboard."""
     request = parsed_lesson.build_request(parsed_lesson.plan.find_participant(participant_id))
     board = describe_board(parsed_lesson.board)
     return [
@@ -66,15 +66,15 @@ def test_agent_fields_are_taken_from_the_request() -> None:
 
 
 def test_turn_count_limits_counted_responses() -> None:
-    said = director_state(agent_response("mira"), agent_response("tom"), agent_response("li"))
-    assert [one.agent_id for one in build_lesson(MIRA, TOM, LI, directorState=said).responses] == [
+    state = director_state(agent_response("mira"), agent_response("tom"), agent_response("li"))
+    assert [one.agent_id for one in build_lesson(MIRA, TOM, LI, directorState=state).responses] == [
         "mira",
         "tom",
         "li",
     ]
-    again = {**said, "turnCount": 1}
+    again = {**state, "turnCount": 1}
     assert [one.agent_id for one in build_lesson(MIRA, TOM, LI, directorState=again).responses] == ["li"]
-    spoken_to = {**said, "turnCount": 0}
+    spoken_to = {**state, "turnCount": 0}
     assert build_lesson(MIRA, TOM, LI, directorState=spoken_to).responses == ()
     alone = build_lesson(MIRA, directorState=spoken_to).director_context
     assert (decided := decide_by_rules(alone)) is not None
@@ -119,14 +119,14 @@ def test_invalid_actions_are_dropped_at_any_depth() -> None:
         MIRA,
         directorState=director_state(agent_response("mira", whiteboardActions=odd), whiteboard_ledger=tuple(odd)),
     )
-    kept = msgspec.json.decode(msgspec.json.encode(found.state))
-    assert kept["whiteboardLedger"] == [whiteboard_action("wb_open")]
-    assert kept["agentResponses"][0]["whiteboardActions"] == [whiteboard_action("wb_open")]
+    state = msgspec.json.decode(msgspec.json.encode(found.state))
+    assert state["whiteboardLedger"] == [whiteboard_action("wb_open")]
+    assert state["agentResponses"][0]["whiteboardActions"] == [whiteboard_action("wb_open")]
 
 
 def test_director_context_counts_actions_beside_drawing() -> None:
-    said = director_state(agent_response("mira", actionCount=3, whiteboardActions=[whiteboard_action("wb_open")]))
-    assert build_lesson(MIRA, TOM, directorState=said).director_context.previous_turns[0].actions == (
+    state = director_state(agent_response("mira", actionCount=3, whiteboardActions=[whiteboard_action("wb_open")]))
+    assert build_lesson(MIRA, TOM, directorState=state).director_context.previous_turns[0].actions == (
         "wb_open",
         "other",
         "other",
@@ -158,8 +158,8 @@ def test_agent_request_shows_messages_from_its_point_of_view() -> None:
         {"role": "assistant", "agentId": "li", "content": " "},
         {"role": "user", "content": "Go on."},
     ]
-    said = director_state(agent_response("tom", "And no corner."), agent_response("mira", "Look at this."))
-    found = build_lesson(MIRA, TOM, LI, messages=messages, directorState=said)
+    state = director_state(agent_response("tom", "And no corner."), agent_response("mira", "Look at this."))
+    found = build_lesson(MIRA, TOM, LI, messages=messages, directorState=state)
     assert request_texts(found, "mira") == snapshot(
         [
             ("user", "Why is it round?"),
@@ -223,10 +223,10 @@ def test_director_context_distinguishes_people_from_agents() -> None:
         {"role": "assistant", "content": "Because.", "agentId": "mira"},
         {"role": "assistant", "content": "I was here.", "agentId": "gone"},
     ]
-    floor = build_lesson(MIRA, TOM, messages=messages).director_context
-    assert [(one.name, one.is_person) for one in floor.messages] == [
+    context = build_lesson(MIRA, TOM, messages=messages).director_context
+    assert [(one.name, one.is_person) for one in context.messages] == [
         ("The user", True),
         ("Mira", False),
         ("Somebody who has left", False),
     ]
-    assert floor.last_user_message == "Tom, why?"
+    assert context.last_user_message == "Tom, why?"

@@ -47,8 +47,8 @@ class TitleHarness:
         self.title_generator = self.make_title_generator(None)
 
     def make_title_generator(self, budget: float | None) -> TitleGenerator:
-        errands = ModelTasks(make_stores(self.database, budget), MODEL_CALLER)
-        return TitleGenerator(self.database, self._resolve_model, errands, RateLimiter(self.database))
+        model_tasks = ModelTasks(make_stores(self.database, budget), MODEL_CALLER)
+        return TitleGenerator(self.database, self._resolve_model, model_tasks, RateLimiter(self.database))
 
     async def _resolve_model(self, _tenant: str, model: str) -> Sequence[ResolvedModel]:
         if self.resolve_error is not None:
@@ -72,7 +72,7 @@ class TitleHarness:
         return (await self.discussions.get_discussion(ANNA, discussion.id)).title
 
     async def create_and_wait_for_title(self, task_model: str | None = "scripted/task-model") -> str:
-        """Open a discussion, wait for the task model, and return the title that it has then."""
+        """Create a discussion, wait for the task model, and return the title."""
         new = await self.create_untitled_discussion(task_model)
         self.request_title(new)
         await self.wait_until_idle()
@@ -92,13 +92,13 @@ async def harness(database: Database) -> TitleHarness:
 
 async def test_task_model_generates_title_that_is_notified_and_charged(harness: TitleHarness) -> None:
     new = await harness.create_untitled_discussion()
-    async with collect_notifications(harness.database, "moot_changes") as heard:
+    async with collect_notifications(harness.database, "moot_changes") as notifications:
         harness.request_title(new)
-        await wait_until(lambda: heard == [f"{ANNA} {new.id}"])
+        await wait_until(lambda: notifications == [f"{ANNA} {new.id}"])
     await harness.wait_until_idle()
     found = await harness.discussions.get_discussion(ANNA, new.id)
     assert found.title == "Round tables"
-    assert found.updated_at == new.updated_at, "nobody spoke, so the order of the list stays"
+    assert found.updated_at == new.updated_at, "no new message, so the order of the list stays"
     ((purpose, model, account, usage),) = await harness.list_charges()
     assert (purpose, model, account) == ("title", "scripted/task-model", ANNA)
     assert usage.output > 0
@@ -112,7 +112,7 @@ async def test_without_task_model_no_title_is_requested(harness: TitleHarness) -
     assert harness.provider.requests == []
 
 
-async def test_title_changed_meanwhile_is_kept(harness: TitleHarness) -> None:
+async def test_title_changed_meanwhile_is_not_replaced(harness: TitleHarness) -> None:
     new = await harness.create_untitled_discussion()
     await harness.discussions.update_discussion(ANNA, new.id, {"title": "Mine"})
     harness.request_title(new)
@@ -155,7 +155,7 @@ async def test_internal_error_is_logged_as_error(harness: TitleHarness, caplog: 
 
 
 class FakeTimerLoop:
-    """`asyncio` and its loop for titles: what is to be done later is done when a test says so."""
+    """Replaces `asyncio` and its loop for titles. Timers fire when the test says so."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.timers: list[tuple[float, Callable[[], object]]] = []
@@ -173,11 +173,11 @@ class FakeTimerLoop:
 
 
 async def test_slow_title_task_is_stopped_and_charged(harness: TitleHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    hourglass = FakeTimerLoop(monkeypatch)
+    timer_loop = FakeTimerLoop(monkeypatch)
     new = await harness.create_untitled_discussion("scripted/slow")
     harness.request_title(new)
     await wait_until(lambda: bool(harness.provider.requests))
-    ((seconds, stop_it),) = hourglass.timers
+    ((seconds, stop_it),) = timer_loop.timers
     assert seconds == module.TITLE_TIMEOUT_SECONDS
     stop_it()
     await harness.wait_until_idle()

@@ -18,14 +18,14 @@ class ParticipantBody(Struct, forbid_unknown_fields=True):
 class Body(Struct, forbid_unknown_fields=True):
     name: Name = "Ada"
     words: Annotated[str, Meta(min_length=1, max_length=10_000)] = "x"
-    seats: Annotated[list[str | ParticipantBody], Meta(min_length=1, max_length=2)] = []
+    participants: Annotated[list[str | ParticipantBody], Meta(min_length=1, max_length=2)] = []
     rounds: Annotated[int, Meta(ge=1, le=10)] | None = None
     heat: Annotated[float, Meta(le=2)] = 1.0
     colour: Colour = ""
 
 
 def explain_rejection(body: Any) -> str:
-    """What is said of a body, as msgspec itself refuses it."""
+    """Return the explanation of the error that msgspec raises for a body."""
     with pytest.raises(msgspec.ValidationError) as caught:
         msgspec.convert(body, Body)
     message, _, place = str(caught.value).partition(" - at `$")
@@ -35,14 +35,14 @@ def explain_rejection(body: Any) -> str:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ({"seats": [{"model": "a/b", "effort": "deep"}]}, "'deep' is none of high, low."),
-        ({"seats": [{"model": "a/b", "effort": 3}]}, "It must be one of high, low."),
-        ({"seats": [{"model": "gpt"}]}, "Write provider/model, such as ollama/llama3.2."),
-        ({"seats": [{}]}, "It is missing."),
-        ({"seats": [{"model": "a/b", "hue": 1}]}, "There is no such field; known are model, effort."),
-        ({"seats": [1]}, "It must be text or an object."),
-        ({"seats": []}, "It must not be empty."),
-        ({"seats": ["a", "b", "c"]}, "It must have at most 2 entries."),
+        ({"participants": [{"model": "a/b", "effort": "deep"}]}, "'deep' is none of high, low."),
+        ({"participants": [{"model": "a/b", "effort": 3}]}, "It must be one of high, low."),
+        ({"participants": [{"model": "gpt"}]}, "Write provider/model, such as ollama/llama3.2."),
+        ({"participants": [{}]}, "It is missing."),
+        ({"participants": [{"model": "a/b", "hue": 1}]}, "There is no such field; known are model, effort."),
+        ({"participants": [1]}, "It must be text or an object."),
+        ({"participants": []}, "It must not be empty."),
+        ({"participants": ["a", "b", "c"]}, "It must have at most 2 entries."),
         ({"words": ""}, "It must not be empty."),
         ({"words": "x" * 10_001}, "It must have at most 10,000 characters."),
         ({"rounds": "x"}, "It must be a whole number."),

@@ -1,4 +1,4 @@
-"""Versions of what was said: made from what was there then, seen from then on, and never changing what was seen before."""
+"""Versions of answers: made from the original prompt, visible from then on, and without effect on earlier prompts."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -24,9 +24,9 @@ from tests.support.inline_services import CALLER, InlineServices, open_inline_se
 async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[InlineServices]:
     async with (
         database_with_accounts(request.param, tmp_path) as database,
-        open_inline_services(database) as room,
+        open_inline_services(database) as services,
     ):
-        yield room
+        yield services
 
 
 def prompt_of(request: ModelRequest) -> tuple[str, Any]:
@@ -95,21 +95,21 @@ async def test_regenerate_checks_the_budget(harness: InlineServices) -> None:
 async def test_regenerate_with_same_key_starts_one_run(harness: InlineServices) -> None:
     opened = await harness.create_discussion()
     (answer,) = await harness.answers(opened.discussion.id)
-    revising = harness.services.turn_versions
-    one = await revising.regenerate_answer(CALLER, opened.discussion.id, answer.id, key="k")
-    assert (await revising.regenerate_answer(CALLER, opened.discussion.id, answer.id, key="k")).run.id == one.run.id
+    versions = harness.services.turn_versions
+    one = await versions.regenerate_answer(CALLER, opened.discussion.id, answer.id, key="k")
+    assert (await versions.regenerate_answer(CALLER, opened.discussion.id, answer.id, key="k")).run.id == one.run.id
 
 
 async def test_regenerate_and_edit_reject_messages_that_are_no_answers(harness: InlineServices) -> None:
     opened = await harness.create_discussion("debate", 2)
-    id, revising = opened.discussion.id, harness.services.turn_versions
+    id, versions = opened.discussion.id, harness.services.turn_versions
     assert opened.message is not None
     with pytest.raises(NotFound, match="not a turn of a participant"):
-        await revising.regenerate_answer(CALLER, id, opened.message.id)
-    (brief, *_) = await harness.services.discussions.run_instructions(opened.run.id)
+        await versions.regenerate_answer(CALLER, id, opened.message.id)
+    (instructions, *_) = await harness.services.discussions.run_instructions(opened.run.id)
     for refused in (
-        revising.regenerate_answer(CALLER, id, brief.id),
-        revising.edit_turn(CALLER, id, brief.id, "No."),
+        versions.regenerate_answer(CALLER, id, instructions.id),
+        versions.edit_turn(CALLER, id, instructions.id, "No."),
     ):
         with pytest.raises(NotFound, match="not a message of a user"):
             await refused
@@ -117,16 +117,16 @@ async def test_regenerate_and_edit_reject_messages_that_are_no_answers(harness: 
     async with harness.services.database.write() as connection:
         await connection.execute(update(message).where(message.c.id == answer.id).values(view=None))
     with pytest.raises(Conflict, match="not stored"):
-        await revising.regenerate_answer(CALLER, id, answer.id)
+        await versions.regenerate_answer(CALLER, id, answer.id)
 
 
 async def test_failed_turn_must_be_retried_instead_of_regenerated(harness: InlineServices) -> None:
     opened = await harness.create_discussion(model="scripted/broken")
-    id, revising = opened.discussion.id, harness.services.turn_versions
+    id, versions = opened.discussion.id, harness.services.turn_versions
     (failed,) = await harness.answers(id)
     for refused in (
-        revising.regenerate_answer(CALLER, id, failed.id),
-        revising.edit_turn(CALLER, id, failed.id, "Yes."),
+        versions.regenerate_answer(CALLER, id, failed.id),
+        versions.edit_turn(CALLER, id, failed.id, "Yes."),
     ):
         with pytest.raises(Conflict, match=f"{opened.run.id}/lanes/alpha/retry"):
             await refused
@@ -138,14 +138,14 @@ async def test_retry_is_rejected_while_answer_is_regenerated(harness: InlineServ
     await harness.services.discussions.update_discussion(ANNA, id, {"model": None})
     await harness.send_message(id, "And now?")
     answer = (await harness.answers(id))[-1]
-    anew = await harness.services.turn_versions.regenerate_answer(CALLER, id, answer.id, "scripted/broken")
+    regenerated = await harness.services.turn_versions.regenerate_answer(CALLER, id, answer.id, "scripted/broken")
     harness.services.retries._start = lambda *_: None
-    with pytest.raises(Conflict, match=anew.run.id):
+    with pytest.raises(Conflict, match=regenerated.run.id):
         await harness.services.retries.retry_run(CALLER, opened.run.id)
-    await harness.execute_run(anew)
+    await harness.execute_run(regenerated)
     assert (await harness.services.retries.retry_run(CALLER, opened.run.id)).status == "waiting"
     with pytest.raises(Conflict, match=opened.run.id):
-        await harness.services.retries.retry_run(CALLER, anew.run.id)
+        await harness.services.retries.retry_run(CALLER, regenerated.run.id)
 
 
 async def test_edit_keeps_whiteboard_actions(harness: InlineServices) -> None:
@@ -166,15 +166,15 @@ async def test_regenerating_turn_replaces_its_whiteboard_actions(harness: Inline
     script = '[{"type":"action","name":"wb_open","params":{}}]'
     async with harness.services.database.write() as connection:
         await connection.execute(update(message).where(message.c.id == answer.id).values(lesson_items=script))
-    anew = await harness.services.turn_versions.regenerate_answer(CALLER, id, answer.id)
+    regenerated = await harness.services.turn_versions.regenerate_answer(CALLER, id, answer.id)
     assert not (await harness.services.whiteboards.whiteboard_at(ANNA, id)).open
     async with harness.services.database.write() as connection:
-        await connection.execute(update(run).where(run.c.id == anew.run.id).values(status="failed"))
-    assert (await harness.services.whiteboards.whiteboard_at(ANNA, id, anew.run.id)).open
+        await connection.execute(update(run).where(run.c.id == regenerated.run.id).values(status="failed"))
+    assert (await harness.services.whiteboards.whiteboard_at(ANNA, id, regenerated.run.id)).open
 
 
 class DiscussionHistory:
-    """What happened in a discussion, and every answer that was given, as it was when it was given."""
+    """The steps of a discussion, and every answer as it was when it was stored."""
 
     def __init__(self, harness: InlineServices, discussion: str) -> None:
         self.harness = harness
@@ -183,11 +183,11 @@ class DiscussionHistory:
 
     async def apply_step(self, step: tuple[str, int, int]) -> None:
         match step:
-            case ("say", seats, mode):
+            case ("say", number, mode):
                 chosen = list(MODES)[mode % len(MODES)]
                 changes: dict[str, Any] = {"mode": chosen}
                 await self.harness.services.discussions.update_discussion(ANNA, self.discussion, changes)
-                to = ("alpha",) if seats % 4 == 0 and chosen in {"single", "parallel"} else None
+                to = ("alpha",) if number % 4 == 0 and chosen in {"single", "parallel"} else None
                 await self.harness.send_message(self.discussion, f"Message {len(self.answers)}", to=to)
             case ("again", which, model):
                 turn = self._pick_id(await self.harness.answers(self.discussion), which)
@@ -217,7 +217,7 @@ MODES = ("single", "parallel", "consensus", "debate", "advisors", "directed")
 STEPS = st.tuples(st.sampled_from(["say", "say", "again", "edit", "choose"]), st.integers(0, 20), st.integers(0, 20))
 
 
-@settings(  # one plays up to eight runs
+@settings(  # one example executes up to eight runs
     max_examples=max(5, settings().max_examples // 25),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -231,7 +231,7 @@ async def test_replayed_prompts_stay_unchanged_after_any_history(
     for step in steps:
         await history.apply_step(step)
     for answer in history.answers.values():
-        told = await harness.services.prompt_replay.replay_prompt(ANNA, answer)
-        assert prompt_of(told.build_request()) == prompt_of(harness.request_for(answer))
+        replayed = await harness.services.prompt_replay.replay_prompt(ANNA, answer)
+        assert prompt_of(replayed.build_request()) == prompt_of(harness.request_for(answer))
     ids = [one.id for one in await harness.messages(opened.discussion.id)]
     assert len(ids) == len(set(ids))

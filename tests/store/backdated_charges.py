@@ -1,4 +1,4 @@
-"""Charges of any moment, for tests of what is counted when."""
+"""Charges with a chosen time."""
 
 from types import SimpleNamespace
 from unittest.mock import patch
@@ -10,7 +10,6 @@ from moot.types.billing import Charge, Payer
 
 
 async def add_charge_at_time(database: Database, payer: Payer, charge: Charge, charged_at: float) -> None:
-    """Let somebody have paid at some time."""
     with patch.object(charges, "time", SimpleNamespace(time=lambda: charged_at)):
         async with database.write() as connection:
             await add_charges(database, connection, payer, [charge])

@@ -1,4 +1,4 @@
-"""The same suite on both databases."""
+"""The tests of this folder run on both databases."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,7 +14,7 @@ __all__ = ["tmp_path"]
 
 @pytest.fixture(autouse=True)
 def _wait_long_for_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let many wait for one file as long as it takes on a busy machine."""
+    """Let many writers wait for one SQLite file on a busy machine."""
     monkeypatch.setattr(stored, "BUSY_SECONDS", 60.0)
 
 

@@ -1,4 +1,4 @@
-"""Compare the tables of a database with those that the code knows."""
+"""Compare the tables of a database with the schema in the code."""
 
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
@@ -8,7 +8,7 @@ from moot.store.schema import metadata
 
 
 def schema_differences(connection: Connection) -> list[object]:
-    """Compare what is there with the metadata, but for what searches text, which the metadata does not know."""
+    """Compare the tables with the metadata, except the text search objects, which the metadata does not contain."""
     opts = {"include_name": lambda name, *_: name is None or "_search" not in name, "compare_type": True}
     context = MigrationContext.configure(connection, opts=opts)
     return list(compare_metadata(context, metadata))

@@ -39,7 +39,7 @@ async def count_tenants(database: Database) -> int:
 
 @contextmanager
 def lock_sqlite_file(path: Path) -> Iterator[None]:
-    """Be another program that writes to the file, and does not come to an end."""
+    """Hold the write lock of the file, as another program would."""
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         yield
@@ -92,7 +92,7 @@ async def test_close_waits_for_connections_in_use(kind: DatabaseKind, tmp_path: 
         await held.wait()
     assert used.is_set()
     await reading
-    gc.collect()  # which tells of connections that nobody closed, and a warning is an error here
+    gc.collect()  # it warns of unclosed connections, and a warning is an error in tests
 
 
 async def test_read_leaves_no_transaction_open(tmp_path: Path) -> None:
@@ -107,20 +107,20 @@ async def test_read_leaves_no_transaction_open(tmp_path: Path) -> None:
 
 
 async def test_notification_is_sent_only_after_commit(tmp_path: Path) -> None:
-    heard: list[str] = []
+    notifications: list[str] = []
     async with open_migrated_database("sqlite", tmp_path) as database:
-        database.subscribe("moot_control", heard.append)
+        database.subscribe("moot_control", notifications.append)
         async with database.write() as connection:
             await database.notify(connection, "moot_control", "run_1")
             await database.notify(connection, "moot_changes", "nobody listens to this")
-            assert heard == []
-        assert heard == ["run_1"]
+            assert notifications == []
+        assert notifications == ["run_1"]
         with pytest.raises(ZeroDivisionError):
             async with database.write() as connection:
                 await database.notify(connection, "moot_control", "run_2")
                 raise ZeroDivisionError
         await add_tenant(database, "one")
-    assert heard == ["run_1"]
+    assert notifications == ["run_1"]
 
 
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
@@ -149,12 +149,12 @@ async def test_cancelled_statement_releases_connection_and_lock(kind: DatabaseKi
         await asyncio.sleep(0.01)
         task.cancel()
         may_end.set()
-        with pytest.raises(asyncio.CancelledError) as kept:  # and with it the frames that held the statement
+        with pytest.raises(asyncio.CancelledError) as cancelled:  # it also holds the frames of the statement
             await task
         await add_tenant(database, "two")
         await add_tenant(database, "three")
         assert await count_tenants(database) == 2
-        assert kept.value is not None
+        assert cancelled.value is not None
 
 
 async def test_invalid_statement_raises_driver_error(database: Database) -> None:

@@ -15,11 +15,11 @@ ASSOCIATED_DATA = ("tenant_a", "openai", "https://api.openai.com")
 
 
 def test_decrypt_returns_plaintext_for_its_associated_data() -> None:
-    sealer = Encryptor(SECRET)
-    sealed = sealer.encrypt("sk-canary", *ASSOCIATED_DATA)
-    assert b"canary" not in sealed
-    assert sealer.decrypt(sealed, *ASSOCIATED_DATA) == "sk-canary"
-    assert sealer.encrypt("sk-canary", *ASSOCIATED_DATA) != sealed
+    encryptor = Encryptor(SECRET)
+    encrypted = encryptor.encrypt("sk-canary", *ASSOCIATED_DATA)
+    assert b"canary" not in encrypted
+    assert encryptor.decrypt(encrypted, *ASSOCIATED_DATA) == "sk-canary"
+    assert encryptor.encrypt("sk-canary", *ASSOCIATED_DATA) != encrypted
 
 
 @pytest.mark.parametrize(
@@ -33,20 +33,20 @@ def test_decrypt_returns_plaintext_for_its_associated_data() -> None:
     ],
 )
 def test_decrypt_rejects_other_associated_data(place: tuple[str, ...]) -> None:
-    sealer = Encryptor(SECRET)
-    assert sealer.decrypt(sealer.encrypt("sk-canary", *ASSOCIATED_DATA), *place) is None
+    encryptor = Encryptor(SECRET)
+    assert encryptor.decrypt(encryptor.encrypt("sk-canary", *ASSOCIATED_DATA), *place) is None
 
 
 def test_decrypt_rejects_changed_ciphertext_and_other_secret() -> None:
-    sealer = Encryptor(SECRET)
-    sealed = sealer.encrypt("sk-canary", *ASSOCIATED_DATA)
-    for place in range(len(sealed)):
-        changed = bytearray(sealed)
+    encryptor = Encryptor(SECRET)
+    encrypted = encryptor.encrypt("sk-canary", *ASSOCIATED_DATA)
+    for place in range(len(encrypted)):
+        changed = bytearray(encrypted)
         changed[place] ^= 1
-        assert sealer.decrypt(bytes(changed), *ASSOCIATED_DATA) is None
-    assert sealer.decrypt(sealed[:20], *ASSOCIATED_DATA) is None
-    assert sealer.decrypt(b"", *ASSOCIATED_DATA) is None
-    assert Encryptor(OTHER_SECRET).decrypt(sealed, *ASSOCIATED_DATA) is None
+        assert encryptor.decrypt(bytes(changed), *ASSOCIATED_DATA) is None
+    assert encryptor.decrypt(encrypted[:20], *ASSOCIATED_DATA) is None
+    assert encryptor.decrypt(b"", *ASSOCIATED_DATA) is None
+    assert Encryptor(OTHER_SECRET).decrypt(encrypted, *ASSOCIATED_DATA) is None
 
 
 @pytest.mark.parametrize(
@@ -70,15 +70,15 @@ def test_weak_secret_is_rejected_without_showing_it(weak: str, tmp_path: Path) -
 
 
 def test_secret_from_environment_needs_no_file(tmp_path: Path) -> None:
-    sealed = Encryptor.load_or_create(tmp_path, {"MOOT_SECRET": SECRET}).encrypt("sk-canary")
-    assert Encryptor(SECRET).decrypt(sealed) == "sk-canary"
+    encrypted = Encryptor.load_or_create(tmp_path, {"MOOT_SECRET": SECRET}).encrypt("sk-canary")
+    assert Encryptor(SECRET).decrypt(encrypted) == "sk-canary"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_generated_secret_file_is_readable_only_by_owner(tmp_path: Path) -> None:
     folder = tmp_path / "data"
-    sealed = Encryptor.load_or_create(folder, {}).encrypt("sk-canary")
-    assert Encryptor.load_or_create(folder, {"MOOT_SECRET": " "}).decrypt(sealed) == "sk-canary"
+    encrypted = Encryptor.load_or_create(folder, {}).encrypt("sk-canary")
+    assert Encryptor.load_or_create(folder, {"MOOT_SECRET": " "}).decrypt(encrypted) == "sk-canary"
     assert [path.name for path in folder.iterdir()] == ["secret"]
     assert stat.S_IMODE((folder / "secret").stat().st_mode) == 0o600
 
@@ -87,8 +87,8 @@ def test_concurrent_starts_share_one_secret(tmp_path: Path) -> None:
     for attempt in range(10):
         folder = tmp_path / str(attempt)
         with ThreadPoolExecutor(8) as threads:
-            sealers = list(threads.map(lambda _, here=folder: Encryptor.load_or_create(here, {}), range(8)))
-        assert all(sealer.decrypt(sealers[0].encrypt("x")) == "x" for sealer in sealers)
+            encryptors = list(threads.map(lambda _, folder=folder: Encryptor.load_or_create(folder, {}), range(8)))
+        assert all(encryptor.decrypt(encryptors[0].encrypt("x")) == "x" for encryptor in encryptors)
         assert [path.name for path in folder.iterdir()] == ["secret"]
 
 

@@ -25,7 +25,7 @@ class SampleReply(Struct, frozen=True):
 
 
 class RequestHandler:
-    """Answers requests, and counts how often it had to do something for it."""
+    """Answers requests and counts how often it executes one."""
 
     def __init__(self, database: Database) -> None:
         self.executed = 0

@@ -1,4 +1,4 @@
-"""One of several does it, another takes over, and nobody goes on who has lost hold of it."""
+"""One process leads. Another takes over, and a process that lost the lock stops."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -28,13 +28,13 @@ def _short_poll_interval(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def postgres(tmp_path: Path) -> AsyncIterator[Database]:
-    """A database that several servers share, as nobody shares a file of SQLite."""
+    """A database that several servers share. Servers cannot share a SQLite file."""
     async with open_migrated_database("postgres", tmp_path) as database:
         yield database
 
 
 class LeaderCandidate:
-    """Somebody who does it for as long as it lasts, and counts."""
+    """Leads until it loses the lock or the test ends it, and counts how often it started."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -89,7 +89,7 @@ async def test_second_candidate_waits_and_takes_over(postgres: Database) -> None
     async with first.run_in_background() as task:
         await wait_until(lambda: first.is_leader)
         async with second.run_in_background():
-            await asyncio.sleep(0.3)  # in which it looks several times
+            await asyncio.sleep(0.3)  # it tries several times meanwhile
             assert (first.is_leader, second.starts) == (True, 0)
             task.cancel()
             await wait_until(lambda: second.is_leader)

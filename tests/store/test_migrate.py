@@ -20,7 +20,7 @@ from tests.support.accounts import ANNA, create_accounts, create_discussion
 from tests.support.databases import DATABASE_KINDS, DatabaseKind, database_url, open_migrated_database
 from tests.support.runs import WORKER, create_run, register_workers
 
-# A process that is killed when its migration has made all tables, but not yet all of what searches them.
+# A process that is killed when its migration has created all tables but not all search indexes.
 KILLED_MIGRATION_SCRIPT = """
 import asyncio, os, signal, sys
 from alembic.operations import Operations
@@ -35,7 +35,7 @@ Operations.execute = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 asyncio.run(main())
 """
 
-RUN_OF_FIFTH_REVISION = (  # the least that a run needs
+RUN_OF_FIFTH_REVISION = (  # the required columns of a run
     "INSERT INTO tenant (id, name, created_at) VALUES ('tenant_1', 'Anna', 0)",
     (
         "INSERT INTO discussion (id, tenant, title, status, mode, participants, rounds, created_at, updated_at)"
@@ -78,7 +78,7 @@ async def test_failed_migration_is_rolled_back(
             assert await connection.run_sync(schema_differences) == []
 
 
-@pytest.mark.slow  # the test before kills no process; that of a first start in tests/test_durability.py does
+@pytest.mark.slow  # the previous test kills no process; the test of a first start in tests/test_durability.py does
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
 async def test_killed_migration_is_completed_by_the_next(kind: DatabaseKind, tmp_path: Path) -> None:
     async with database_url(kind, tmp_path) as url, Database(url) as database:
@@ -109,7 +109,7 @@ async def test_migration_indexes_notices_of_older_database(
             upgrade = command.upgrade
             older.setattr(command, "upgrade", lambda config, _: upgrade(config, "0005"))
             await migrate(database)
-        told = (
+        bodies = (
             '{"type":"run_started"}',
             '{"type":"notice","kind":"waiting","message":"Slow."}',
             '{"type":"text_delta"}',
@@ -117,11 +117,11 @@ async def test_migration_indexes_notices_of_older_database(
         async with database.write() as connection:
             for statement in RUN_OF_FIFTH_REVISION:
                 await connection.execute(text(statement))
-            rows = [{"run": "run_1", "seq": seq, "body": body} for seq, body in enumerate(told)]
+            rows = [{"run": "run_1", "seq": seq, "body": body} for seq, body in enumerate(bodies)]
             await connection.execute(insert(run_event), rows)
         await migrate(database)
         async with database.read() as connection:
-            assert (await connection.execute(select(analysis_result))).all() == [("run_1", "notice/1", told[1])]
+            assert (await connection.execute(select(analysis_result))).all() == [("run_1", "notice/1", bodies[1])]
 
 
 @pytest.mark.parametrize("kind", DATABASE_KINDS)

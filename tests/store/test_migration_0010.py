@@ -95,14 +95,14 @@ async def test_every_row_keeps_its_values(kind: DatabaseKind, tmp_path: Path, mo
         for old_table, old_rows in OLD_ROWS.items():
             name = new_name(old_table)
             columns = MIGRATION.COLUMNS.get(name, {})
-            kept = [
+            expected = [
                 {columns.get(column, column): read_value(value) for column, value in row.items()} for row in old_rows
             ]
             table = raw_table(name)
             async with database.read() as connection:
                 stored = (await connection.execute(select(table))).mappings().all()
             found = [{key: value for key, value in row.items() if value is not None} for row in stored]
-            assert sort_rows(name, found) == sort_rows(name, kept), name
+            assert sort_rows(name, found) == sort_rows(name, expected), name
 
 
 def raw_table(name: str) -> Table:

@@ -34,12 +34,12 @@ async def send_notification(database: Database, payload: str) -> None:
 async def test_notifications_reach_all_processes_including_sender(postgres: Database) -> None:
     async with (
         Database(postgres.url) as other,
-        collect_notifications(other, "moot_control") as there,
-        collect_notifications(postgres, "moot_control") as here,
+        collect_notifications(other, "moot_control") as received_by_other,
+        collect_notifications(postgres, "moot_control") as received,
     ):
         await send_notification(other, "run_1")
         await send_notification(postgres, "run_2")
-        await wait_until(lambda: here == there == ["run_1", "run_2"])
+        await wait_until(lambda: received == received_by_other == ["run_1", "run_2"])
 
 
 async def test_notifications_of_every_topic_arrive_only_after_commit(postgres: Database) -> None:
@@ -61,8 +61,8 @@ async def test_notifications_of_every_topic_arrive_only_after_commit(postgres: D
 
 async def test_listener_reconnects_after_lost_connection_and_reports_gap(postgres: Database) -> None:
     missed: list[int] = []
-    heard: list[str] = []
-    postgres.subscribe("moot_control", heard.append)
+    notifications: list[str] = []
+    postgres.subscribe("moot_control", notifications.append)
     async with listen_for_notifications(postgres, lambda: missed.append(1)):
         for times in (2, 3):
             other = await asyncpg.connect(postgres.url)
@@ -73,7 +73,7 @@ async def test_listener_reconnects_after_lost_connection_and_reports_gap(postgre
             await other.close()
             await wait_until(lambda: len(missed) == times)  # noqa: B023 - it is over before the next turn
         await send_notification(postgres, "run_1")
-        await wait_until(lambda: heard == ["run_1"])
+        await wait_until(lambda: notifications == ["run_1"])
 
 
 async def test_listener_retries_while_database_is_unavailable(
@@ -89,10 +89,10 @@ async def test_listener_retries_while_database_is_unavailable(
         return await connect(*args, **options)
 
     monkeypatch.setattr(asyncpg, "connect", refuse)
-    async with collect_notifications(postgres, "moot_control") as heard:
+    async with collect_notifications(postgres, "moot_control") as notifications:
         assert len(tries) == len(CONNECTION_ERRORS) + 1
         await send_notification(postgres, "run_1")
-        await wait_until(lambda: heard == ["run_1"])
+        await wait_until(lambda: notifications == ["run_1"])
 
 
 async def test_cancelled_listener_leaves_no_connection(postgres: Database) -> None:

@@ -13,7 +13,7 @@ from tests.support.databases import DATABASE_KINDS, DatabaseKind, database_url
 
 
 async def advance_time(database: Database, seconds: float) -> None:
-    """Let the past be longer ago."""
+    """Move the stored times of rate limits into the past."""
     async with database.write() as connection:
         await connection.execute(update(rate_limit).values(free_at=rate_limit.c.free_at - seconds))
 

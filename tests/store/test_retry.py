@@ -7,7 +7,7 @@ from moot.types.errors import DatabaseUnavailable
 
 
 class UnavailableDatabase:
-    """A database that answers when it was asked often enough."""
+    """A database that answers after some failed calls."""
 
     def __init__(self, failures: int) -> None:
         self.failures_left = failures
@@ -21,7 +21,7 @@ class UnavailableDatabase:
 
 @pytest.fixture(autouse=True)
 def recorded_waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Do not wait, only note for how long."""
+    """Record the waits instead of waiting."""
     waited: list[float] = []
 
     async def sleep(seconds: float) -> None:

@@ -30,14 +30,14 @@ def test_every_user_owned_table_has_a_tenant() -> None:
         {"insight_vector"},
         {"channel_message", "channel_run", "channel_post", "channel_memory"},
     )
-    through = accounts | runs | insights | channels  # by these
-    nobodys = {"tenant", "rate_limit", "token_rate", "worker", "installation"}
+    owned_indirectly = accounts | runs | insights | channels  # through the rows they refer to
+    unowned = {"tenant", "rate_limit", "token_rate", "worker", "installation"}
     owned = {table.name for table in metadata.tables.values() if "tenant" in table.c}
-    assert owned | through | nobodys == set(metadata.tables)
-    assert not owned & (through | nobodys)
+    assert owned | owned_indirectly | unowned == set(metadata.tables)
+    assert not owned & (owned_indirectly | unowned)
 
 
-# What is told of a message's versions, found in other rows.
+# Fields of a message that are computed from the rows of its versions.
 VERSION_FIELDS = {"version", "versions", "version_id", "revised_seq", "edited"}
 
 
@@ -61,7 +61,7 @@ def test_json_column_round_trips_value(type_: object, value: object) -> None:
     text = column.process_bind_param(value, None)  # type: ignore[arg-type]
     assert column.process_result_value(text, None) == value  # type: ignore[arg-type]
     assert isinstance(text, str)
-    assert "\0" not in text  # which Postgres would not keep
+    assert "\0" not in text  # Postgres cannot store it
 
 
 def test_json_column_keeps_none_and_rejects_invalid_value() -> None:

@@ -1,4 +1,4 @@
-"""A clock for guards: time passes only when a test says so."""
+"""A clock for `StreamTimeouts` that only the test advances."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from moot.streaming import cancellation
 
 
 class FakeClock:
-    """The loop of a guard, and its `asyncio`."""
+    """Replaces the event loop and `asyncio` of `StreamTimeouts`."""
 
     def __init__(self) -> None:
         self._now = 0.0
@@ -31,7 +31,7 @@ class FakeClock:
         return timer
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, and call what is due at the time for which it was asked."""
+        """Advance the time, and run each due callback at its own time."""
         until = self._now + seconds
         while due := [timer for timer in self._timers if timer.when() <= until and not timer.cancelled()]:
             timer = min(due)

@@ -30,7 +30,7 @@ async def test_cancel_stream_ends_scope_with_reason_and_leaves_task_uncancelled(
         guard.cancel_stream("stopped_by_user")
         await asyncio.sleep(5)
     assert guard.end_reason == "stopped_by_user"
-    await asyncio.sleep(0)  # no cancellation is left over
+    await asyncio.sleep(0)  # no cancellation is pending
 
 
 async def test_cancel_stream_does_not_cancel_task_after_scope_exit() -> None:
@@ -105,13 +105,13 @@ def test_child_stop_signal_follows_parent_but_not_reverse() -> None:
 
 
 def test_notify_on_stop_calls_listener_once_and_unregisters_it() -> None:
-    stop, told = StopSignal(), list[StopReason]()
-    with stop.notify_on_stop(told.append):
+    stop, reasons = StopSignal(), list[StopReason]()
+    with stop.notify_on_stop(reasons.append):
         stop.request_stop()
         stop.request_stop()
-    with stop.notify_on_stop(told.append):
+    with stop.notify_on_stop(reasons.append):
         pass
-    assert told == ["stopped_by_user", "stopped_by_user"]
+    assert reasons == ["stopped_by_user", "stopped_by_user"]
 
 
 async def test_sleep_unless_stopped_ends_at_stop() -> None:

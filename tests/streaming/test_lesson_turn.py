@@ -1,4 +1,4 @@
-"""Dialogues with an act: what a model writes, and what is said, done and left out."""
+"""How the output of a model becomes speech, actions and rejected actions."""
 
 import itertools
 import json
@@ -32,13 +32,13 @@ LESSON_ARRAY = f'[{HELLO_ITEM},{BOX_ITEM},{{"type":"text","content":"A box."}},{
 def parse_turn(
     *chunks: str, role: LessonRole | None = "student", board: Board = EMPTY_BOARD
 ) -> tuple[LessonTurnParser, list[TextPiece | ActionPerformed | RejectedAction]]:
-    act = LessonTurnParser(role, board)
-    pieces = [piece for chunk in chunks for piece in act.feed(chunk)]
-    return act, [*pieces, *act.close()]
+    parser = LessonTurnParser(role, board)
+    pieces = [piece for chunk in chunks for piece in parser.feed(chunk)]
+    return parser, [*pieces, *parser.close()]
 
 
 def summarize_pieces(pieces: Sequence[TextPiece | ActionPerformed | RejectedAction]) -> list[str]:
-    """Tell in short what happened, whatever the way in which speech was cut."""
+    """Describe the pieces in short lines, with adjacent speech merged."""
     lines: list[str] = []
     for piece in pieces:
         match piece:
@@ -63,19 +63,19 @@ EXPECTED_SUMMARY = [
 
 
 def test_lesson_turn_parser_streams_speech() -> None:
-    act = LessonTurnParser("teacher", EMPTY_BOARD)
-    assert summarize_pieces(act.feed('[{"type":"text","content":"Hello the')) == ["says Hello the"]
-    assert summarize_pieces(act.feed("re.")) == ["says re."]
-    assert act.text == "Hello there."
+    parser = LessonTurnParser("teacher", EMPTY_BOARD)
+    assert summarize_pieces(parser.feed('[{"type":"text","content":"Hello the')) == ["says Hello the"]
+    assert summarize_pieces(parser.feed("re.")) == ["says re."]
+    assert parser.text == "Hello there."
 
 
 def test_lesson_turn_parser_performs_action_when_complete() -> None:
-    act = LessonTurnParser("teacher", EMPTY_BOARD)
-    assert act.feed(f"[{BOX_ITEM[:-1]}") == []
-    (took,) = act.feed("}")
-    assert isinstance(took, ActionPerformed)
-    assert took.id.startswith("act_")
-    assert [element.id for element in act.board.elements] == ["box"]
+    parser = LessonTurnParser("teacher", EMPTY_BOARD)
+    assert parser.feed(f"[{BOX_ITEM[:-1]}") == []
+    (performed,) = parser.feed("}")
+    assert isinstance(performed, ActionPerformed)
+    assert performed.id.startswith("act_")
+    assert [element.id for element in parser.board.elements] == ["box"]
 
 
 def test_lesson_turn_parser_keeps_order_and_gives_reason_for_rejected_action() -> None:
@@ -86,9 +86,9 @@ def test_lesson_turn_parser_keeps_order_and_gives_reason_for_rejected_action() -
 @given(st.lists(st.integers(0, len(LESSON_ARRAY)), max_size=30))
 def test_lesson_turn_result_does_not_depend_on_chunks(places: list[int]) -> None:
     cuts = [0, *sorted(places), len(LESSON_ARRAY)]
-    act, pieces = parse_turn(*(LESSON_ARRAY[start:end] for start, end in itertools.pairwise(cuts)))
+    parser, pieces = parse_turn(*(LESSON_ARRAY[start:end] for start, end in itertools.pairwise(cuts)))
     assert summarize_pieces(pieces) == EXPECTED_SUMMARY
-    assert act.lesson_items == parse_turn(LESSON_ARRAY)[0].lesson_items
+    assert parser.lesson_items == parse_turn(LESSON_ARRAY)[0].lesson_items
 
 
 @pytest.mark.parametrize(
@@ -103,11 +103,11 @@ def test_lesson_turn_result_does_not_depend_on_chunks(places: list[int]) -> None
 )
 def test_lesson_turn_parser_rejects_invalid_action_and_continues(line: dict[str, object], why: str) -> None:
     array = [{"type": "action", **line}, {"type": "text", "content": "Anyway."}]
-    act, pieces = parse_turn(json.dumps(array))
+    parser, pieces = parse_turn(json.dumps(array))
     dropped, *rest = summarize_pieces(pieces)
     assert dropped.startswith(why)
     assert rest == ["says Anyway."]
-    assert parse_lesson_actions(act.lesson_items) == ()
+    assert parse_lesson_actions(parser.lesson_items) == ()
 
 
 def test_rejected_action_name_is_truncated() -> None:
@@ -127,37 +127,37 @@ def test_drawn_element_gets_id_that_is_free_on_board() -> None:
 
 
 def test_lesson_items_have_exactly_what_was_performed() -> None:
-    act, _ = parse_turn(f"Sure!\n```json\n{LESSON_ARRAY}\n```")
-    lines = json.loads(act.lesson_items)
+    parser, _ = parse_turn(f"Sure!\n```json\n{LESSON_ARRAY}\n```")
+    lines = json.loads(parser.lesson_items)
     assert [line.get("content") or line["params"]["elementId"] for line in lines] == [
         "Hello there.",
         "box",
         " A box.",
         "box-2",
     ]
-    assert act.text == "Hello there. A box."
-    again, pieces = parse_turn(act.lesson_items)
-    assert again.lesson_items == act.lesson_items
+    assert parser.text == "Hello there. A box."
+    again, pieces = parse_turn(parser.lesson_items)
+    assert again.lesson_items == parser.lesson_items
     assert not any(isinstance(piece, RejectedAction) for piece in pieces)
 
 
 def test_lesson_items_are_empty_when_nothing_is_performed() -> None:
     for nothing in ("", " \n", "[]", '[{"type":"action","name":"wb_dance"}]'):
-        act, _ = parse_turn(nothing)
-        assert (act.lesson_items, act.text) == ("", "")
+        parser, _ = parse_turn(nothing)
+        assert (parser.lesson_items, parser.text) == ("", "")
 
 
 @pytest.mark.parametrize("prose", ["I would rather talk.", "See [1] and {this}.", "Speech. " * 500])
 def test_lesson_turn_parser_treats_prose_as_speech(prose: str) -> None:
-    act, _ = parse_turn(*(prose[at : at + 7] for at in range(0, len(prose), 7)))
-    assert act.text.strip() == prose.strip()
-    assert json.loads(act.lesson_items) == [{"type": "text", "content": act.text}]
+    parser, _ = parse_turn(*(prose[at : at + 7] for at in range(0, len(prose), 7)))
+    assert parser.text.strip() == prose.strip()
+    assert json.loads(parser.lesson_items) == [{"type": "text", "content": parser.text}]
 
 
 def test_lesson_turn_parser_keeps_complete_items_of_unfinished_array() -> None:
-    act, pieces = parse_turn(f'[{BOX_ITEM},{{"type":"text","content":"And th')
+    parser, pieces = parse_turn(f'[{BOX_ITEM},{{"type":"text","content":"And th')
     assert summarize_pieces(pieces) == ["does wb_draw_shape box", "says And th"]
-    assert len(parse_lesson_actions(act.lesson_items)) == 1
+    assert len(parse_lesson_actions(parser.lesson_items)) == 1
 
 
 @given(st.lists(TEXTS | ACTIONS, max_size=8))
@@ -169,10 +169,10 @@ def test_lesson_actions_round_trip_through_lesson_items(lines: list[str | Action
 @given(st.lists(ACTIONS, max_size=8))
 def test_lesson_items_replay_to_board_of_parser(actions: list[Action]) -> None:
     settled_ = [entry.action for entry in record_actions(actions)]
-    act, _ = parse_turn(encode_lesson_items(settled_), role="teacher")
+    parser, _ = parse_turn(encode_lesson_items(settled_), role="teacher")
     assert (
-        replay_actions(RecordedAction(action=action) for action in parse_lesson_actions(act.lesson_items or "[]"))
-        == act.board
+        replay_actions(RecordedAction(action=action) for action in parse_lesson_actions(parser.lesson_items or "[]"))
+        == parser.board
     )
 
 
@@ -185,8 +185,8 @@ def test_encode_lesson_items_merges_adjacent_speech() -> None:
 
 
 def test_lesson_turn_parser_removes_nul_characters() -> None:
-    act, _ = parse_turn(r'[{"type":"text","content":"no\u0000thing"}]')
-    assert act.text == "nothing"
+    parser, _ = parse_turn(r'[{"type":"text","content":"no\u0000thing"}]')
+    assert parser.text == "nothing"
 
 
 def test_extract_speech_returns_only_speech() -> None:

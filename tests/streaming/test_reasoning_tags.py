@@ -19,7 +19,7 @@ def parse_chunks(*chunks: str) -> ReasoningTagParser:
 
 
 def visible_text(pieces: list[StreamPiece]) -> str:
-    """What a reader has on the screen after these pieces."""
+    """Return the visible text after these pieces."""
     text = ""
     for piece in pieces:
         match piece:

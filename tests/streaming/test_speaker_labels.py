@@ -1,4 +1,4 @@
-"""Answers in any cut, and what is told of them."""
+"""How speaker labels are removed from answers in any chunks."""
 
 import pytest
 from hypothesis import given
@@ -27,14 +27,14 @@ TEXT_FRAGMENTS = [
 
 
 def filter_pieces(*pieces: str, strict: bool = True) -> SpeakerLabelFilter:
-    introduction = SpeakerLabelFilter(SPEAKER_NAMES, strict=strict)
-    told = "".join(map(introduction.feed, pieces)) + introduction.close()
-    assert told == introduction.text
-    return introduction
+    label_filter = SpeakerLabelFilter(SPEAKER_NAMES, strict=strict)
+    filtered = "".join(map(label_filter.feed, pieces)) + label_filter.close()
+    assert filtered == label_filter.text
+    return label_filter
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("Alpha: yes", "yes"),
         ("**Alpha:** yes", "yes"),
@@ -47,8 +47,8 @@ def filter_pieces(*pieces: str, strict: bool = True) -> SpeakerLabelFilter:
         ("", ""),
     ],
 )
-def test_speaker_label_filter_removes_own_label(text: str, told: str) -> None:
-    assert (filter_pieces(text).text, filter_pieces(text).impersonated) == (told, None)
+def test_speaker_label_filter_removes_own_label(text: str, expected: str) -> None:
+    assert (filter_pieces(text).text, filter_pieces(text).impersonated) == (expected, None)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_speaker_label_filter_removes_foreign_label_when_not_strict() -> None:
     "text",
     [
         "Note: yes",
-        "Gamma: yes",  # nobody here is called that
+        "Gamma: yes",  # not the name of a participant
         "```\nBeta: yes\n```",
         "- Beta: yes",
         "* Beta: yes",
@@ -89,7 +89,7 @@ def test_speaker_label_filter_keeps_other_text(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pieces", "told"),
+    ("pieces", "expected"),
     [
         (("Yes",), ["Yes"]),
         (("B", "ut"), ["", "But"]),
@@ -97,21 +97,23 @@ def test_speaker_label_filter_keeps_other_text(text: str) -> None:
         (("Alpha", ":", " ", "y", "es"), ["", "", "", "y", "es"]),
     ],
 )
-def test_speaker_label_filter_emits_text_as_soon_as_label_is_excluded(pieces: tuple[str, ...], told: list[str]) -> None:
-    introduction = SpeakerLabelFilter(SPEAKER_NAMES, strict=True)
-    assert [introduction.feed(piece) for piece in pieces] == told
+def test_speaker_label_filter_emits_text_as_soon_as_label_is_excluded(
+    pieces: tuple[str, ...], expected: list[str]
+) -> None:
+    label_filter = SpeakerLabelFilter(SPEAKER_NAMES, strict=True)
+    assert [label_filter.feed(piece) for piece in pieces] == expected
 
 
 def test_speaker_label_filter_buffer_is_bounded_for_whitespace() -> None:
-    introduction = SpeakerLabelFilter(SPEAKER_NAMES, strict=True)
-    assert len(introduction.feed(" " * 100_000)) == 100_000
+    label_filter = SpeakerLabelFilter(SPEAKER_NAMES, strict=True)
+    assert len(label_filter.feed(" " * 100_000)) == 100_000
 
 
 def test_speaker_label_filter_restarts_after_retraction() -> None:
-    introduction = SpeakerLabelFilter(SPEAKER_NAMES, strict=True)
-    introduction.feed("Let me see.")
-    introduction.reset_filter()
-    assert introduction.feed("Alpha: four") + introduction.close() == introduction.text == "four"
+    label_filter = SpeakerLabelFilter(SPEAKER_NAMES, strict=True)
+    label_filter.feed("Let me see.")
+    label_filter.reset_filter()
+    assert label_filter.feed("Alpha: four") + label_filter.close() == label_filter.text == "four"
 
 
 @given(st.lists(st.sampled_from(TEXT_FRAGMENTS)).map("".join), st.data(), st.booleans())

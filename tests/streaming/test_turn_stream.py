@@ -49,10 +49,10 @@ async def consume_turn(
     async def emit(more: list[Event]) -> None:
         events.extend(more)
 
-    seat = TurnKey("alpha", "debate", 2)
+    key = TurnKey("alpha", "debate", 2)
     result = await consume_stream(
         stream,
-        seat,
+        key,
         stop or StopSignal(),
         limits,
         emit,
@@ -100,7 +100,7 @@ async def test_tool_calls_set_tool_call_status_and_keep_text() -> None:
 
 async def test_result_parts_keep_thought_signatures_and_order() -> None:
     call = ToolCall("1", "look_up", "{}", "signed")
-    came: list[Chunk] = [
+    chunks: list[Chunk] = [
         Thought("H"),
         Thought("m."),
         Thought("", "proof"),
@@ -108,7 +108,7 @@ async def test_result_parts_keep_thought_signatures_and_order() -> None:
         Text("Let "),
         Text("me."),
     ]
-    result, _ = await consume_turn(chunk_stream(came[:3], [*came[3:], call, Done("stop")]), tools=True)
+    result, _ = await consume_turn(chunk_stream(chunks[:3], [*chunks[3:], call, Done("stop")]), tools=True)
     assert result.parts == (Thought("Hm.", "proof"), Thought("And?"), Text("Let me."), call)
 
 
@@ -118,7 +118,7 @@ async def test_tool_calls_without_text_are_an_answer_when_tools_exist() -> None:
     assert (result.status, result.tool_calls) == ("tool_call", (call,))
 
 
-async def test_empty_answer_is_completed_when_text_was_said_before() -> None:
+async def test_empty_answer_is_completed_after_earlier_text() -> None:
     result, _ = await consume_turn(chunk_stream([Done("stop")]), has_spoken=True)
     assert (result.status, result.text) == ("completed", "")
 
@@ -208,18 +208,18 @@ async def test_stop_during_last_batch_keeps_completed_status() -> None:
 
 
 async def test_pending_events_are_emitted_when_stop_arrives() -> None:
-    stop, told = StopSignal(), list[Event]()
+    stop, emitted = StopSignal(), list[Event]()
 
     async def slow_reader(events: list[Event]) -> None:
         stop.request_stop()
         await asyncio.sleep(0.01)
-        told.extend(events)
+        emitted.extend(events)
 
     result = await consume_stream(
         chunk_stream([Text("kept")], hang=True), TurnKey("a"), stop, GENEROUS_LIMITS, slow_reader
     )
     assert (result.status, result.text) == ("stopped_by_user", "kept")
-    assert [e.text for e in told if isinstance(e, TextDelta)] == ["kept"]
+    assert [e.text for e in emitted if isinstance(e, TextDelta)] == ["kept"]
 
 
 @pytest.mark.parametrize(
@@ -298,10 +298,10 @@ async def test_lesson_turn_emits_speech_and_actions_with_turn_key() -> None:
     result, events = await consume_turn(
         chunk_stream([Text(array)], [Done("stop")]), lesson_parser=LessonTurnParser("student", EMPTY_BOARD)
     )
-    taken, spoken, dropped = events
+    taken, speech, dropped = events
     assert isinstance(taken, ActionTaken)
     assert isinstance(dropped, ActionRejected)
-    assert spoken == TextDelta(participant="alpha", stage="debate", round=2, text="Look.")
+    assert speech == TextDelta(participant="alpha", stage="debate", round=2, text="Look.")
     assert {event.turn_key for event in (taken, dropped)} == {TurnKey("alpha", "debate", 2)}
     assert dropped.name == "laser"
     assert (result.status, result.text) == ("completed", "Look.")

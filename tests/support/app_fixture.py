@@ -1,4 +1,4 @@
-"""The whole application on a database, with nobody who would answer: runs are taken in, and wait."""
+"""The whole application on a database, without an executor: runs are accepted, and wait."""
 
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -45,16 +45,16 @@ class LocalApp:
         return await self.call_ok("POST", "/api/discussions", NEW_DISCUSSION_BODY | more)
 
     async def record_answer(self, run: str, *words: str, status: RunStatus | None = "completed") -> None:
-        """Let Alpha say something in a run that nobody executes, and end it unless there is no status."""
-        claim = await self.services.runs.acquire_lease(run, self.worker.id)
-        assert claim is not None
+        """Write an answer of Alpha to a run that waits, and end the run unless `status` is None."""
+        lease = await self.services.runs.acquire_lease(run, self.worker.id)
+        assert lease is not None
         events: list[Event] = [
-            RunStarted(participants=claim.plan.participants),
+            RunStarted(participants=lease.plan.participants),
             *(TextDelta(participant="alpha", stage="answer", round=0, text=word) for word in words),
         ]
         message = Message(
             id=new_id("msg"),
-            discussion=claim.discussion,
+            discussion=lease.discussion,
             run=run,
             role="assistant",
             content="".join(words),
@@ -67,9 +67,9 @@ class LocalApp:
         if status is not None:
             events.append(RunEnded(status=status))
         entry = EventLogEntry(
-            claim,
-            claim.seq + 1,
-            _encode_events(events, claim.run, claim.seq + 1),
+            lease,
+            lease.seq + 1,
+            _encode_events(events, lease.run, lease.seq + 1),
             RunRecords([message]) if status is not None else None,
             RunEnding(status, time.time()) if status is not None else None,
         )
@@ -83,7 +83,7 @@ def _encode_events(events: Sequence[Event], run: str, first: int) -> list[str]:
 
 
 async def build_idle_worker(database: Database, registry: Registry, settings: Settings | None = None) -> Worker:
-    """Build all parts of a server, none of which does anything by itself."""
+    """Build a worker that is not started."""
     worker = Worker(settings or UNLIMITED_SETTINGS, database, registry, Encryptor(ENCRYPTION_SECRET))
     worker.services.discussion_service._start = lambda _: None
     if database.is_postgres:

@@ -1,4 +1,4 @@
-"""What somebody sees who has the files of a database."""
+"""The bytes of the files of a database."""
 
 from pathlib import Path
 

@@ -82,14 +82,14 @@ async def open_migrated_database(kind: DatabaseKind, folder: Path) -> AsyncItera
 
 
 def write_migrated_database(folder: Path) -> None:
-    """Write a SQLite database with all tables into a folder, and the books of DBOS beside it."""
+    """Write a SQLite database with all tables into a folder, and the database of DBOS beside it."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name, content in migrated_files().items():
         (folder / name).write_bytes(content)
 
 
 def migrated_files() -> dict[str, bytes]:
-    """Return the contents of the database and of the books of DBOS, by the names of their files."""
+    """Return the contents of the database and of the database of DBOS, by the names of their files."""
     with MIGRATION_LOCK:
         return _cached_migrated_files()
 
@@ -104,7 +104,7 @@ def _cached_migrated_files() -> dict[str, bytes]:
 
 
 def migrated_template_name() -> str:
-    """Return the name of a database of Postgres to which nobody connects, so that it can be copied."""
+    """Return the name of a Postgres database without connections, so that it can be copied."""
     with MIGRATION_LOCK:
         return _cached_template_name()
 
@@ -113,11 +113,11 @@ def migrated_template_name() -> str:
 def _cached_template_name() -> str:
     address = postgres_server_url()
     with hold_process_lock("postgres"):  # one process makes it for all
-        return asyncio.run(_create_template(address, f"{DATABASE_PREFIX}_pattern"))
+        return asyncio.run(_create_template(address, f"{DATABASE_PREFIX}_template"))
 
 
 async def _create_template(address: str, name: str) -> str:
-    """Make the pattern if it is not there. It has another name until it is complete."""
+    """Create the template if it does not exist. It has another name until it is complete."""
     draft = f"{DATABASE_PREFIX}_draft"
     admin = await asyncpg.connect(address)
     if await admin.fetchval("SELECT 1 FROM pg_database WHERE datname = $1", name) is None:

@@ -1,4 +1,4 @@
-"""What is found in a debate of three, said briefly: two keep their positions, the third is won over."""
+"""Sample results of a debate of three: two keep their positions, the third changes position."""
 
 from moot.types.chunks import Usage
 from moot.types.debate import (
@@ -120,7 +120,7 @@ def stage_started(stage: str) -> Event:
 
 
 def stage_turns(*participants: str, stage: str) -> list[Event]:
-    """Let some begin, speak and end a stage at the same time."""
+    """Return the events of a stage in which these participants speak at the same time."""
     lanes = [(turn_started(one), text_delta(one, f"{one}, {stage}.")) for one in participants]
     return [
         *(event for lane in lanes for event in lane),
@@ -129,7 +129,7 @@ def stage_turns(*participants: str, stage: str) -> list[Event]:
 
 
 def debate_events(*analyses: Event) -> list[Event]:
-    """A debate in which Beta fails at first, with what is found in it."""
+    """Return the events of a debate in which Beta fails at first, with its analyses."""
     failed: TurnEnded = turn_ended("beta", model="b/two", status="failed", finish=None)
     return [
         RUN_STARTED,

@@ -1,4 +1,4 @@
-"""Three who truly differ, as scripts: one is for it, one against, one undecided, and the last is convinced."""
+"""Scripts of three debaters: one for, one against, and one undecided who is convinced in the end."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Debates that are stored: their lanes, what was said in them, and what became of it."""
+"""Stored debates: their lanes, messages and events."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ from tests.support.runs import OTHER_WORKER, WORKER, create_run, lease_run, make
 
 
 async def create_debate(database: Database, model: str = "scripted/echo") -> Discussion:
-    """A discussion of three that is a debate."""
+    """Store a debate with three participants."""
     one = await create_discussion(database)
     three = replace(one, id=new_id("dis"), mode="debate", participants=make_participants((model,) * 3))
     async with database.write() as connection:
@@ -29,7 +29,7 @@ async def create_debate(database: Database, model: str = "scripted/echo") -> Dis
 
 
 async def prepare_leased_debate(database: Database) -> tuple[Run, RunLease]:
-    """Settle a database, and claim the first debate in it."""
+    """Create accounts and workers, and lease a debate."""
     await create_accounts(database)
     await register_workers(database, WORKER, OTHER_WORKER)
     run = await create_run(database, await create_debate(database), question="Why?")
@@ -43,9 +43,9 @@ def make_turn(
     status: TurnStatus = "completed",
     **fields: object,
 ) -> Message:
-    words = "" if status == "failed" else f"{participant} in {stage}"
-    said = make_answer(lease, words, participant=participant)
-    return replace(said, stage=stage, status=status, thread=participant, **fields)
+    text = "" if status == "failed" else f"{participant} in {stage}"
+    answer = make_answer(lease, text, participant=participant)
+    return replace(answer, stage=stage, status=status, thread=participant, **fields)
 
 
 def make_instructions(lease: RunLease, participant: str, stage: str, thread: str | None) -> Message:
@@ -68,7 +68,7 @@ def make_lane(participant: str, status: LaneStatus = "error", **fields: object) 
 
 
 class RunWriter:
-    """Writes what comes of a claimed run, event by event."""
+    """Writes the records of a leased run, event by event."""
 
     def __init__(self, database: Database, lease: RunLease) -> None:
         self._event_log = EventLog(database)
@@ -85,7 +85,7 @@ class RunWriter:
 
     async def _write_entry(self, records: RunRecords | None = None, ending: RunEnding | None = None) -> None:
         self._seq += 1
-        told = msgspec.json.encode(Notice(kind="waiting", message="Something was written.", seq=self._seq))
-        entry = EventLogEntry(self._lease, self._seq, [told.decode()], records, ending)
+        event = msgspec.json.encode(Notice(kind="waiting", message="Something was written.", seq=self._seq))
+        entry = EventLogEntry(self._lease, self._seq, [event.decode()], records, ending)
         written = await self._event_log.write_entries([entry])
         assert not written.stale_runs

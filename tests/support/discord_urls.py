@@ -1,4 +1,4 @@
-"""Where discord.py, as it is, looks for Discord."""
+"""The URLs that discord.py uses."""
 
 import warnings
 
@@ -6,9 +6,9 @@ import yarl
 
 
 def set_discord_urls(base_url: str, gateway_url: str) -> None:
-    """Let it find the double there, in this process."""
+    """Point discord.py at the fake Discord, in this process."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of voices, which nobody needs
+        warnings.simplefilter("ignore", DeprecationWarning)  # about voice support, which Moot does not use
         from discord.gateway import DiscordWebSocket  # noqa: PLC0415 - loaded with its warning silenced
         from discord.http import Route  # noqa: PLC0415
 

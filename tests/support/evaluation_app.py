@@ -1,4 +1,4 @@
-"""Answers that were given, models that say what a test lays out for them, and what they were asked."""
+"""The application with stored answers, and with models whose answers a test queues."""
 
 import time
 from collections import defaultdict
@@ -26,11 +26,11 @@ from tests.support.tenant_api import TenantApi, create_tenant_api
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
 ASSERTIONS = "It gives a reason.\nIt names a source."
-DOLLAR_PER_TOKEN = 1_000_000.0  # a token
+DOLLAR_PER_TOKEN = 1_000_000.0  # dollars for a million tokens
 
 
 class QueuedAnswersProvider(ScriptedProvider):
-    """Models that say what is laid out for them, one answer a call, the last one for ever."""
+    """Models that return the queued answers, one for each call; the last one is repeated."""
 
     def __init__(self) -> None:
         self.scripts = Scripts({**BUILT_IN_SCRIPTS, "judge": Script(), "alpha": Script(), "task-model": Script()})
@@ -39,7 +39,7 @@ class QueuedAnswersProvider(ScriptedProvider):
         self.requests: list[ModelRequest] = []
 
     def queue_answers(self, model: str, *answers: object, **script: Any) -> None:
-        """Lay out what a model says next: words, or values as JSON."""
+        """Queue the next answers of a model: texts, or values as JSON."""
         self.queued_answers[model] = [
             one if isinstance(one, str) else msgspec.json.encode(one).decode() for one in answers
         ]
@@ -47,20 +47,20 @@ class QueuedAnswersProvider(ScriptedProvider):
 
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         self.requests.append(request)
-        lines, script = self.queued_answers[request.model], self.scripts.by_name[request.model]
-        if lines:
-            self.scripts.by_name[request.model] = msgspec.structs.replace(script, answer=lines.pop(0))
+        answers, script = self.queued_answers[request.model], self.scripts.by_name[request.model]
+        if answers:
+            self.scripts.by_name[request.model] = msgspec.structs.replace(script, answer=answers.pop(0))
         async for chunks in super().stream_chunks(request, key):
             yield chunks
 
     def find_prompts(self, text: str) -> list[str]:
-        """Return the questions in which, or in whose system prompt, some words stood."""
-        said = [(one.system, last_user_text(one)) for one in self.requests]
-        return [asked for system, asked in said if text in system or text in asked]
+        """Return the questions that contain a text, or whose system prompt contains it."""
+        prompts = [(one.system, last_user_text(one)) for one in self.requests]
+        return [question for system, question in prompts if text in system or text in question]
 
 
 class EvaluationApp:
-    """The application, and what people have in it."""
+    """The application, with steps to store answers and evaluations."""
 
     def __init__(self, api: TenantApi, models: QueuedAnswersProvider) -> None:
         self.api = api
@@ -80,28 +80,28 @@ class EvaluationApp:
         shared_persona: str | None = None,
         **options: Any,
     ) -> Message:
-        """Let somebody have asked Alpha, who answered."""
-        house = self.services
-        who = await house.participant_resolver.resolve_participants(
+        """Store a discussion in which Alpha has answered a question."""
+        services = self.services
+        participants = await services.participant_resolver.resolve_participants(
             ANNA, [ParticipantInput(model=model, persona=persona, name="Alpha")]
         )
-        asked = NewDiscussion(
+        new_discussion = NewDiscussion(
             message=question_text,
-            participants=who,
+            participants=participants,
             mode="single",
             rounds=2,
             language="en",
             persona=shared_persona,
             **options,
         )
-        started = await house.discussion_service.create(CALLER, asked)
-        claim = await house.runs.acquire_lease(started.run.id, self.api.worker.id)
-        assert claim is not None
+        started = await services.discussion_service.create(CALLER, new_discussion)
+        lease = await services.runs.acquire_lease(started.run.id, self.api.worker.id)
+        assert lease is not None
         assert started.message is not None
-        said = Message(
+        message = Message(
             id=new_id("msg"),
-            discussion=claim.discussion,
-            run=claim.run,
+            discussion=lease.discussion,
+            run=lease.run,
             role="assistant",
             content=answer,
             participant="alpha",
@@ -112,20 +112,20 @@ class EvaluationApp:
             visible_until=started.message.seq,
             created_at=time.time(),
         )
-        await house.events.write_entries(
-            [EventLogEntry(claim, 1, [], RunRecords([said]), RunEnding("completed", time.time()))]
+        await services.events.write_entries(
+            [EventLogEntry(lease, 1, [], RunRecords([message]), RunEnding("completed", time.time()))]
         )
-        return await house.discussions.find_message(ANNA, said.id)
+        return await services.discussions.find_message(ANNA, message.id)
 
     async def create_evaluation(self, *passed: bool, **answer_options: Any) -> Any:
-        """Let an answer have been judged, by two assertions."""
+        """Store an answer, and let the judge check two assertions."""
         message = await self.record_answer(**answer_options)
         self.models.queue_answers("judge", judge_reply(*passed))
         body = {"assertions": ASSERTIONS, "judge": "scripted/judge"}
         return (await self.api.call_ok("POST", f"/messages/{message.id}/evaluations", body))["evaluation"]
 
     async def improve_evaluation(self, evaluation_id: str) -> list[Any]:
-        """Improve a trial to its end, and return what was told of it."""
+        """Improve an evaluation to the end, and return the events."""
         return await self.stream_events(f"/evaluations/{evaluation_id}/improve")
 
     async def stream_events(self, path: str, body: object = None) -> list[Any]:
@@ -136,14 +136,14 @@ class EvaluationApp:
         return [msgspec.json.decode(block.removeprefix("data: ")) for block in blocks]
 
     async def usage_by_purpose(self) -> dict[str, Any]:
-        """Return what was spent, by what it was for."""
+        """Return the usage by purpose."""
         usage = await self.api.call_ok("GET", "/usage", by="purpose")
         return {row["key"]: row for row in usage["rows"]}
 
 
 def judge_reply(*passed: bool) -> dict[str, Any]:
-    found = [{"number": number, "reason": "So it is.", "passed": one} for number, one in enumerate(passed, 1)]
-    return {"verdicts": found}
+    verdicts = [{"number": number, "reason": "So it is.", "passed": one} for number, one in enumerate(passed, 1)]
+    return {"verdicts": verdicts}
 
 
 def rewrite_reply(description: str, change: str = "It asks for more.") -> dict[str, str]:
@@ -153,6 +153,6 @@ def rewrite_reply(description: str, change: str = "It asks for more.") -> dict[s
 @asynccontextmanager
 async def create_evaluation_app(database: Database, settings: Settings | None = None) -> AsyncIterator[EvaluationApp]:
     async with create_tenant_api(database, settings) as api:
-        cast = QueuedAnswersProvider()
-        api.services.registry._providers["scripted"] = cast
-        yield EvaluationApp(api, cast)
+        provider = QueuedAnswersProvider()
+        api.services.registry._providers["scripted"] = provider
+        yield EvaluationApp(api, provider)

@@ -1,4 +1,4 @@
-"""A house in which runs are executed at once, and every answer is the number of the call that it came from."""
+"""Services that execute runs at once. Every answer is the number of its model call."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -33,7 +33,7 @@ FAST_MODEL_CALLER = ModelCaller(Limits(idle=5, total=30), backoff_seconds=0.001,
 
 
 class CountingProvider(ScriptedProvider):
-    """Models that answer with the number of the call, but for `broken`, which fails."""
+    """Models that answer with the number of the call. The model `broken` fails."""
 
     def __init__(self) -> None:
         self.scripts = Scripts(
@@ -60,22 +60,24 @@ class InlineServices:
         self.worker = worker
         self.services = worker.services
         self.provider = provider
-        chains = self.services.model_resolver.resolve_with_fallbacks
+        resolve_model = self.services.model_resolver.resolve_with_fallbacks
         self.run_deps = RunDeps(
             stores=worker.stores,
             event_writer=worker.engine.event_writer,
             model_caller=FAST_MODEL_CALLER,
-            resolve_model=chains,
-            reference_resolver=ReferenceResolver(worker.stores, chains, FAST_MODEL_CALLER),
+            resolve_model=resolve_model,
+            reference_resolver=ReferenceResolver(worker.stores, resolve_model, FAST_MODEL_CALLER),
         )
 
     async def create_discussion(
         self, mode: str = "single", participant_count: int = 1, text: str = "Why?", **more: Any
     ) -> StartedRun:
-        """Open a discussion, and let it be answered."""
-        who = make_participants(("scripted/echo",) * participant_count)
-        opening = NewDiscussion(message=text, participants=who, mode=mode, rounds=2, language="en", **more)
-        return await self.execute_run(await self.services.discussion_service.create(CALLER, opening))
+        """Create a discussion, and execute its run."""
+        participants = make_participants(("scripted/echo",) * participant_count)
+        new_discussion = NewDiscussion(
+            message=text, participants=participants, mode=mode, rounds=2, language="en", **more
+        )
+        return await self.execute_run(await self.services.discussion_service.create(CALLER, new_discussion))
 
     async def send_message(self, discussion: str, text: str, **more: Any) -> StartedRun:
         return await self.execute_run(
@@ -90,7 +92,7 @@ class InlineServices:
         )
 
     async def execute_run(self, started_run: StartedRun, revision: int = 0) -> StartedRun:
-        """Bring a run to its end, and return it as it is then."""
+        """Execute a run to its end, and return it as it is then."""
         await RunExecution(self.run_deps, run_step_directly, started_run.run.id, revision).execute()
         return replace(started_run, run=await self.services.runs.get_run(ANNA, started_run.run.id))
 
@@ -104,18 +106,18 @@ class InlineServices:
         return [one for one in await self.messages(discussion) if one.participant]
 
     def request_for(self, answer: Message) -> ModelRequest:
-        """Find what was sent for an answer."""
+        """Return the request that an answer came from."""
         return self.provider.requests[int(answer.content.removeprefix("#")) - 1]
 
 
 @asynccontextmanager
 async def open_inline_services(database: Database) -> AsyncIterator[InlineServices]:
-    """Build one on a database that is settled."""
+    """Build inline services on a database that has accounts."""
     async with Registry({}, {"OLLAMA_BASE_URL": "http://127.0.0.1:9/v1"}) as registry:
         provider = CountingProvider()
         registry._providers["scripted"] = provider
         worker = await build_idle_worker(database, registry)
-        worker.services.discussion_service._start = lambda _: None  # it is played here
+        worker.services.discussion_service._start = lambda _: None  # `execute_run` executes it
         writing = asyncio.create_task(worker.engine.event_writer.write_forever())
         yield InlineServices(worker, provider)
         writing.cancel()

@@ -1,4 +1,4 @@
-"""Agents of a lesson, as scripts: some that draw, and some that do not answer as they were asked to."""
+"""Scripts of participants in a lesson: some draw, and some answer in a wrong format."""
 
 import json
 
@@ -8,7 +8,7 @@ DIRECTOR_PROMPT = "You direct a conversation"
 
 
 def lesson_answer(*items: str | tuple[str, dict[str, object]]) -> str:
-    """Write an answer: words are speech, and names with params are actions."""
+    """Encode an answer: strings are speech, and names with params are actions."""
     return json.dumps(
         [
             {"type": "text", "content": line}

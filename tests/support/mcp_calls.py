@@ -1,4 +1,4 @@
-"""Calling Moot's tools over MCP: a question, what its answer says, and somebody who hears how it goes."""
+"""Calls of Moot's tools over MCP: arguments, the text of a result, and a recorder of progress."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ STEADY_ANSWER = "A table has no head when it is round."
 
 
 class ProgressRecorder:
-    """Hears how a call goes on; `begun` is set when it does."""
+    """Records the progress of a call. `started` is set at the first report."""
 
     def __init__(self) -> None:
         self.started = asyncio.Event()

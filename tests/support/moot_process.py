@@ -39,15 +39,15 @@ class MootProcess(ForkedProcess):
         at_terminal: bool = False,
         prepare: Callable[[], None] | None = None,
     ) -> None:
-        with ExitStack() as theirs:
-            given, self.stdin = _open_stream(stdin, "wb", theirs)
-            taken, self.stdout = _open_stream(stdout, "rb", theirs)
-            told, self.stderr = _open_stream(stderr, "rb", theirs)
-            streams = Streams(given, taken, told)
+        with ExitStack() as child_descriptors:
+            child_stdin, self.stdin = _open_stream(stdin, "wb", child_descriptors)
+            child_stdout, self.stdout = _open_stream(stdout, "rb", child_descriptors)
+            child_stderr, self.stderr = _open_stream(stderr, "rb", child_descriptors)
+            streams = Streams(child_stdin, child_stdout, child_stderr)
             super().__init__(arguments, folder, environment, streams, at_terminal=at_terminal, prepare=prepare)
 
     def communicate(self, stdin_data: bytes | None = None, timeout: float = TIMEOUT_SECONDS) -> tuple[bytes, bytes]:
-        """Write words, read to the end, and wait for it; what was read before does not come again."""
+        """Write to stdin, read to the end, and wait for the process. Output that was read before is not repeated."""
         with ThreadPoolExecutor(2) as pool:
             reading = [pool.submit(file.read) if file else None for file in (self.stdout, self.stderr)]
             try:
@@ -176,12 +176,12 @@ def read_until(descriptor: int, text: str) -> str:
 
 
 def read_until_eof(descriptor: int) -> str:
-    """Read from a descriptor until whoever writes to it has gone, and return what came."""
+    """Read from a descriptor until its writers have closed it, and return what came."""
     came = b""
     while select.select([descriptor], [], [], TIMEOUT_SECONDS)[0]:
         try:
             piece = os.read(descriptor, 4096)
-        except OSError:  # how Linux says that nobody writes to a pseudo-terminal any more
+        except OSError:  # on Linux: the pseudo-terminal has no writer any more
             piece = b""
         if not piece:
             return came.decode()

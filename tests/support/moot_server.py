@@ -78,9 +78,9 @@ class MootServer:
         """Start, or start again, and wait until requests are served."""
         if "MOOT_DATABASE_URL" not in self.moot.environment and not self.data.exists():
             await asyncio.to_thread(write_migrated_database, self.data)
-        told = len(self.read_log())
+        log_offset = len(self.read_log())
         self.process = LoggedProcess(self.arguments, self.moot.folder, self.moot.environment, self.log, self.prepare)
-        self.url = await self._wait_for_address(told)
+        self.url = await self._wait_for_address(log_offset)
         ready = await self.get("/readyz")
         assert ready.status == 200, ready
 
@@ -100,7 +100,7 @@ class MootServer:
         return self.process
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """Kill the process."""
         self.running_process.kill()
         self.running_process.wait(SERVER_TIMEOUT_SECONDS)
 
@@ -111,7 +111,7 @@ class MootServer:
         self.running_process.send_signal(signal.SIGCONT)
 
     async def terminate(self) -> int:
-        """Tell it to end, and return the code with which it did."""
+        """Send SIGTERM, and return the exit code."""
         self.running_process.send_signal(signal.SIGTERM)
         return await self.wait_for_exit()
 
@@ -138,7 +138,7 @@ class MootServer:
     async def events(
         self, path: str, headers: Mapping[str, str] | None = None, body: object = None
     ) -> AsyncGenerator[ServerSentEvent, None]:
-        """Yield the events of a stream until it ends; a body is posted. Whoever leaves earlier closes this."""
+        """Yield the events of a stream until it ends; a body is posted. A caller that stops earlier closes the generator."""
         method = "GET" if body is None else "POST"
         sent = {**self.headers, **(headers or {})}
         async with self.http.request(method, self.url + path, headers=sent, json=body) as response:

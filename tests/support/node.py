@@ -13,7 +13,7 @@ NODE_TIMEOUT_SECONDS = 600
 
 
 def run_node(*arguments: str | Path, **environment: str) -> str:
-    """Run Node in the page's folder and return what it said; where it fails, that is the error."""
+    """Run Node in the page's folder and return its output; a failure shows the output as the error."""
     return _run_command(build.node(*arguments), **environment)
 
 
@@ -25,13 +25,13 @@ def install_node_packages() -> None:
 
 
 def rebuild_page() -> None:
-    """Build the page anew where its sources have changed, so that no test sees an older one."""
+    """Build the page again if its sources have changed, so that no test sees an old one."""
     with hold_process_lock("page"):
         build.refresh(WEB_FOLDER, STATIC_FOLDER)
 
 
 def _run_command(command: Sequence[str | Path], **environment: str) -> str:
-    ended = subprocess.run(  # noqa: S603 - our own words
+    ended = subprocess.run(  # noqa: S603 - our own commands
         command,
         cwd=WEB_FOLDER,
         env={**build.environment(), "NO_COLOR": "1", **environment},

@@ -53,7 +53,7 @@ START_LOCK = Lock()
 
 
 def temporary_folder() -> Path:
-    """Find a folder that is kept in memory, if there is one with room; else the one of all temporary files."""
+    """Return a folder in memory if there is one with room, else the folder for temporary files."""
     if os.access(MEMORY_FOLDER, os.W_OK) and shutil.disk_usage(MEMORY_FOLDER).free > REQUIRED_BYTES:
         return MEMORY_FOLDER
     return Path(tempfile.gettempdir())
@@ -100,8 +100,8 @@ def _open_lock_file(folder: Path, operation: int) -> IO[str]:
 
 
 def _start_supervisor(folder: Path) -> tuple[str, str]:
-    """Start a keeper, which has a session of its own: what interrupts the run does not interrupt it."""
-    keeper = subprocess.Popen(  # noqa: S603 - this file
+    """Start a supervisor in its own session: what interrupts the test run does not interrupt it."""
+    supervisor = subprocess.Popen(  # noqa: S603 - this file
         [sys.executable, "-m", "tests.support.postgres", folder],
         cwd=Path(__file__).parents[2],
         env=os.environ | {"PYTEST_XDIST_TESTRUNUID": RUN_ID, "MOOT_TEST_POSTGRES": EXTERNAL_SERVER_URL},
@@ -111,14 +111,14 @@ def _start_supervisor(folder: Path) -> tuple[str, str]:
         text=True,
         start_new_session=True,
     )
-    SUPERVISORS.append(keeper)
-    assert keeper.stdout is not None
-    with keeper.stdout as said:
-        line = said.readline().strip()
+    SUPERVISORS.append(supervisor)
+    assert supervisor.stdout is not None
+    with supervisor.stdout as output:
+        line = output.readline().strip()
     if line.startswith("postgres"):
         return line, ""
-    keeper.wait()
-    return "", line or f"its keeper ended with {keeper.returncode}"
+    supervisor.wait()
+    return "", line or f"its supervisor ended with {supervisor.returncode}"
 
 
 def run_supervisor(folder: Path) -> None:

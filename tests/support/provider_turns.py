@@ -1,4 +1,4 @@
-"""Taking a turn from a provider, and the lab with a real adapter for each wire format."""
+"""Turns of a provider, and the fake provider server with a real adapter for each wire format."""
 
 from msgspec import Struct
 
@@ -19,7 +19,7 @@ GENEROUS_LIMITS = Limits(idle=60.0, total=120.0, characters=200_000)
 
 
 class ProviderTurn(Struct):
-    """A turn that was taken: what it came to and the events on the way."""
+    """The result of a turn, and its events."""
 
     result: StreamResult
     events: list[Event]
@@ -38,15 +38,15 @@ async def run_provider_turn(
     async def emit(more: list[Event]) -> None:
         events.extend(more)
 
-    asked = request or ModelRequest(model=model, messages=(user_message("What is a moot?"),))
+    model_request = request or ModelRequest(model=model, messages=(user_message("What is a moot?"),))
     result = await consume_stream(
-        provider.stream_chunks(asked, API_KEY), TurnKey("alpha"), stop or StopSignal(), limits, emit
+        provider.stream_chunks(model_request, API_KEY), TurnKey("alpha"), stop or StopSignal(), limits, emit
     )
     return ProviderTurn(result, events)
 
 
 class ProviderServerSetup(Struct):
-    """The lab and its address, with a real adapter for each wire format."""
+    """The fake provider server and its address, with a real adapter for each wire format."""
 
     fake_server: FakeProviderServer
     url: str

@@ -1,4 +1,4 @@
-"""The events of a run, said briefly, so that a test of a reader reads as a dialogue."""
+"""Short functions that make the events of a run."""
 
 from io import StringIO
 

@@ -35,7 +35,7 @@ class RunHarness:
         self.database = database
         self.provider = RecordingProvider({"forever": ENDLESS_SCRIPT})
         self.ended_runs: list[tuple[RunLease, Sequence[Message]]] = []
-        self.pending_errors: list[Exception] = []  # comes before the next answers
+        self.pending_errors: list[Exception] = []  # raised by the next calls of `_resolve_model`
         self.stores = make_stores(database)
         events = self.stores.events
         self.event_writer = EventWriter(events, EventHub(events), lambda _: None)
@@ -57,7 +57,7 @@ class RunHarness:
         self.ended_runs.append((lease, turns))
 
     async def create_run(self, model: str = "scripted/echo", worker: str = WORKER) -> Run:
-        """Store a discussion, a question and the run that is to answer it."""
+        """Store a discussion, a question and the run that answers it."""
         return await create_run(
             self.database,
             await create_discussion(self.database, model=model),
@@ -74,7 +74,7 @@ class RunHarness:
         return events[-1].status
 
     async def wait_for_event(self, run: Run, event_type: type[Event]) -> list[Event]:
-        """Wait for an event of some kind, and return all that came."""
+        """Wait for an event of a type, and return all events."""
         async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
             while not any(isinstance(event, event_type) for event in await self.read_events(run)):
                 await asyncio.sleep(0.01)
@@ -85,11 +85,11 @@ class RunHarness:
         return [msgspec.json.decode(body, type=Event) for _, body in rows]
 
     async def read_answers(self, run: Run) -> list[tuple[str, str]]:
-        said = await Discussions(self.database).list_messages(run.discussion)
-        return [(message.status, message.content) for message in said if message.role == "assistant"]
+        messages = await Discussions(self.database).list_messages(run.discussion)
+        return [(message.status, message.content) for message in messages if message.role == "assistant"]
 
     async def start_two_runs(self) -> tuple[Run, Run]:
-        """Start a run that speaks on and on, and one after it in the same discussion, which waits."""
+        """Start an endless run, and a second run of the same discussion, which waits for it."""
         old = await self.create_run("scripted/forever")
         self.run_manager.start_run(old.id)
         await self.wait_for_event(old, RunStarted)
@@ -102,13 +102,13 @@ class RunHarness:
     async def stop_run(self, run: Run) -> RunStatus:
         """Stop a run, and return how it ended."""
         await Runs(self.database).request_stop(ANNA, run.id)
-        self.run_manager.on_command(run.id)  # on Postgres nobody listens here
+        self.run_manager.on_command(run.id)  # on Postgres no listener runs in these tests
         return await self.wait_for_end(run)
 
     async def interrupt_run(self, run: Run, text: str) -> None:
-        """Let somebody else have begun a run, and have died while Alpha was speaking."""
-        seat = {"participant": "alpha", "stage": "answer", "round": 0}
-        journal = self.event_writer.open_run(await lease_run(self.database, run.id))
-        begun = TurnStarted(**seat, attempt=1, model="scripted/echo")  # type: ignore[arg-type]
-        await journal.append_events([begun, TextDelta(**seat, text=text)])  # type: ignore[arg-type]
+        """Write the events of a run that another worker started, and that died while Alpha was speaking."""
+        turn_key = {"participant": "alpha", "stage": "answer", "round": 0}
+        run_log = self.event_writer.open_run(await lease_run(self.database, run.id))
+        started = TurnStarted(**turn_key, attempt=1, model="scripted/echo")  # type: ignore[arg-type]
+        await run_log.append_events([started, TextDelta(**turn_key, text=text)])  # type: ignore[arg-type]
         await self.event_writer.flush_events()

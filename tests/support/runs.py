@@ -1,4 +1,4 @@
-"""Runs that are stored and claimed, for tests of their log and of who may write it."""
+"""Stored and leased runs, for tests of the event log and of fencing."""
 
 import time
 
@@ -20,7 +20,6 @@ OTHER_WORKER = "worker-2"
 
 
 async def register_workers(database: Database, *ids: str) -> None:
-    """Let workers have joined."""
     async with database.write() as connection:
         for id in ids:
             await connection.execute(insert(worker).values(id=id, heartbeats=0, created_at=0.0))
@@ -34,52 +33,50 @@ async def create_run(
     worker_id: str = WORKER,
     question: str | None = None,
 ) -> Run:
-    """Store a run, and the message that it answers if there are words."""
+    """Store a run, and the message that it answers if there is a question."""
     plan = RunPlan(mode=discussion.mode, participants=discussion.participants)
-    asked = new_id("msg") if question else None
+    message_id = new_id("msg") if question else None
     new = Run(
         id=new_id("run"),
         discussion=discussion.id,
-        message=asked,
+        message=message_id,
         mode=discussion.mode,
         status="waiting",
         created_at=time.time(),
     )
     async with database.write() as connection:
         await add_run(connection, Payer(tenant=owner, account=owner), new, plan, worker_id)
-        if asked:
-            said = Message(
-                id=asked,
+        if message_id:
+            message = Message(
+                id=message_id,
                 discussion=discussion.id,
                 run=new.id,
                 role="user",
                 content=question or "",
                 created_at=1.0,
             )
-            await add_message(connection, owner, said)
+            await add_message(connection, owner, message)
     return new
 
 
 async def create_leased_run(database: Database, discussion: Discussion, *, owner: str = ANNA) -> RunLease:
-    """Store a run, and claim it."""
     return await lease_run(database, (await create_run(database, discussion, owner=owner)).id)
 
 
 async def lease_run(database: Database, run: str, worker_id: str = WORKER) -> RunLease:
-    found = await Runs(database).acquire_lease(run, worker_id)
-    assert found is not None
-    return found
+    lease = await Runs(database).acquire_lease(run, worker_id)
+    assert lease is not None
+    return lease
 
 
 async def prepare_leased_run(database: Database) -> RunLease:
-    """Settle a database, and claim the first run in it."""
+    """Create accounts and workers, and lease a run."""
     await create_accounts(database)
     await register_workers(database, WORKER, OTHER_WORKER)
     return await create_leased_run(database, await create_discussion(database))
 
 
 def make_answer(lease: RunLease, content: str = "Round.", *, participant: str = "alpha", round: int = 0) -> Message:
-    """What a participant said in a run."""
     return Message(
         id=new_id("msg"),
         discussion=lease.discussion,
@@ -95,7 +92,7 @@ def make_answer(lease: RunLease, content: str = "Round.", *, participant: str = 
 
 
 def make_requested_call(run: Run) -> RequestedCall:
-    """Describe a call that somebody is to be asked about."""
+    """Return a tool call that needs an approval."""
     return RequestedCall(
         id="call_1",
         tenant=ANNA,

@@ -1,6 +1,6 @@
-"""Proving that nothing is lost: a model server that keeps a ledger, readers that survive their servers, and checks.
+"""Servers for tests that nothing is lost: a model server that records calls, readers that survive kills, and checks.
 
-Every answer begins with the number of the call that gave it, so that what is stored can be traced to what was asked.
+Every answer begins with the number of its call, so that a stored answer can be traced to the call.
 """
 
 import asyncio
@@ -24,18 +24,18 @@ from tests.support.databases import DatabaseKind, database_url, migrated_databas
 from tests.support.moot_server import MootServer, Reply
 
 SECRET = "3tQz8Wf0Yb5KxN1rJv7LpS2cHd9GmU4e"
-CLUSTER_TIMEOUT_SECONDS = 120.0  # seconds within which whatever must happen has happened
+CLUSTER_TIMEOUT_SECONDS = 120.0  # after this time a wait fails
 RETRY_SECONDS = 0.05
 CONNECTION_ERRORS = (aiohttp.ClientError, OSError, TimeoutError)
 CALL_NUMBER = re.compile(r"#(\d+) ")
 
-# How many words a model says, and how many seconds lie between them, by the first part of its name.
+# How many words a model answers, and the seconds between them, by the first part of its name.
 MODEL_SPEEDS = {"quick": (3, 0.0), "brisk": (6, 0.01), "steady": (14, 0.04), "endless": (100_000, 0.05)}
-ENDLESS_ON_FIRST_CALL = "yielding"  # is endless when it is asked for the first time, then quick
+ENDLESS_ON_FIRST_CALL = "yielding"  # is endless in its first call, then quick
 
 
 class ModelCall(Struct):
-    """A model was asked; `left` is when whoever asked went away before the end."""
+    """One call of a model. `disconnected_at` is when its client disconnected before the end."""
 
     number: int
     model: str
@@ -45,7 +45,7 @@ class ModelCall(Struct):
 
 
 class FakeModelServer:
-    """A model server that writes down who asked what, and whether the answer was taken to its end."""
+    """A model server that records its calls, and whether each answer was read to its end."""
 
     def __init__(self) -> None:
         self.calls: list[ModelCall] = []
@@ -60,9 +60,9 @@ class FakeModelServer:
         return [call for call in self.calls if call.model == model]
 
     async def handle_completion(self, request: web.Request) -> web.StreamResponse:
-        asked = await request.json()
-        prompt = "\n".join(str(said["content"]) for said in asked["messages"])
-        call = ModelCall(next(self._numbers), asked["model"], prompt)
+        body = await request.json()
+        prompt = "\n".join(str(message["content"]) for message in body["messages"])
+        call = ModelCall(next(self._numbers), body["model"], prompt)
         self.calls.append(call)
         try:
             return await self._stream_answer(request, call)
@@ -71,12 +71,12 @@ class FakeModelServer:
             raise
 
     async def _stream_answer(self, request: web.Request, call: ModelCall) -> web.StreamResponse:
-        words, pace = MODEL_SPEEDS[self._model_speed(call.model)]
+        words, interval_seconds = MODEL_SPEEDS[self._model_speed(call.model)]
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         await response.write(completion_chunk(f"#{call.number} "))
         for word in range(words):
-            await asyncio.sleep(pace)
+            await asyncio.sleep(interval_seconds)
             await response.write(completion_chunk(f"w{word} "))
         await response.write(completion_chunk("", "stop") + b"data: [DONE]\n\n")
         await response.write_eof()
@@ -110,7 +110,7 @@ def completion_chunk(text: str, finish_reason: str | None = None) -> bytes:
 
 
 class ServerCluster:
-    """A ledger, a database, and the servers on it."""
+    """A model server, a database, and the Moot servers that use them."""
 
     def __init__(self, folder: Path, url: str, model_server: FakeModelServer, lease_seconds: float) -> None:
         folder.mkdir(exist_ok=True)
@@ -141,11 +141,11 @@ class ServerCluster:
         return Path(self.url.removeprefix("sqlite:///"))
 
     def running_servers(self) -> list[MootServer]:
-        there = [s for s in self.servers if s.process is not None and s.process.poll() is None]
-        return [server for server in there if server not in self.paused]
+        running = [s for s in self.servers if s.process is not None and s.process.poll() is None]
+        return [server for server in running if server not in self.paused]
 
     async def post_until_accepted(self, path: str, body: object, on_server: MootServer | None = None) -> Reply:
-        """Ask one, or whoever is there, until somebody answers; a key makes sure that it is done once."""
+        """Post to one server, or to every running one, until one accepts. An idempotency key prevents a second run."""
         headers = {"Idempotency-Key": f"key-{random.getrandbits(64)}"}
         async with asyncio.timeout(CLUSTER_TIMEOUT_SECONDS):
             while True:
@@ -175,7 +175,7 @@ class ServerCluster:
     async def open_discussion(
         self, mode: str, *models: str, rounds: int = 2, on_server: MootServer | None = None, **more: Any
     ) -> "RunReader":
-        """Open a discussion, and read what is answered."""
+        """Create a discussion, and return a reader of its run."""
         body = {
             "message": "What shall we do?",
             "mode": mode,
@@ -188,8 +188,8 @@ class ServerCluster:
         return RunReader(self, started["discussion"]["id"], started["run"]["id"])
 
     async def send_message(self, discussion: str, on_server: MootServer | None = None) -> "RunReader":
-        words = {"message": "And then?"}
-        started = (await self.post_until_accepted(f"/api/discussions/{discussion}/messages", words, on_server)).body
+        body = {"message": "And then?"}
+        started = (await self.post_until_accepted(f"/api/discussions/{discussion}/messages", body, on_server)).body
         return RunReader(self, discussion, started["run"]["id"])
 
     async def continue_discussion(self, discussion: str, turns: int) -> "RunReader":
@@ -214,15 +214,15 @@ ClusterType = TypeVar("ClusterType", bound=ServerCluster)
 async def start_cluster(
     kind: DatabaseKind, folder: Path, *, servers: int = 1, lease_seconds: float = 10.0, empty: bool = False
 ) -> AsyncIterator[ServerCluster]:
-    """Servers on a database that has all tables, or on one that is `empty`."""
+    """Start servers on a database that has all tables, or on an `empty` one."""
     database = database_url if empty else migrated_database_url
-    async with FakeModelServer().serve() as ledger, database(kind, folder) as url:
-        here = ServerCluster(folder, url, ledger, lease_seconds)
+    async with FakeModelServer().serve() as model_server, database(kind, folder) as url:
+        cluster = ServerCluster(folder, url, model_server, lease_seconds)
         try:
-            await asyncio.gather(*(here.add_server() for _ in range(servers)))
-            yield here
+            await asyncio.gather(*(cluster.add_server() for _ in range(servers)))
+            yield cluster
         finally:
-            await here.close()
+            await cluster.close()
 
 
 @asynccontextmanager
@@ -233,18 +233,18 @@ async def start_cluster_with_models(
     folder: Path,
     lease_seconds: float = 10.0,
 ) -> AsyncIterator[ClusterType]:
-    """A place of one server, with models of its own behind it."""
+    """Start a cluster of one server, with its own models."""
     async with models.serve(), migrated_database_url(kind, folder) as url:
-        here = cluster_type(folder, url, models, lease_seconds)
+        cluster = cluster_type(folder, url, models, lease_seconds)
         try:
-            await here.add_server()
-            yield here
+            await cluster.add_server()
+            yield cluster
         finally:
-            await here.close()
+            await cluster.close()
 
 
 class RunReader:
-    """Reads one run to its end, from whichever server is there, and never twice or past a gap."""
+    """Reads the events of one run to the end, from any running server, without gaps or repeated events."""
 
     def __init__(self, cluster: ServerCluster, discussion: str, run: str) -> None:
         self.discussion = discussion
@@ -259,12 +259,12 @@ class RunReader:
         return bool(self.events) and self.events[-1]["type"] == "run_ended"
 
     async def _read(self) -> None:
-        place = count(1)
+        attempt = count(1)
         while not self.is_finished:
-            up = self._cluster.running_servers()
-            if up:
+            servers = self._cluster.running_servers()
+            if servers:
                 with suppress(*CONNECTION_ERRORS):
-                    await self._read_from(up[-next(place) % len(up)])
+                    await self._read_from(servers[-next(attempt) % len(servers)])
             if not self.is_finished:
                 await asyncio.sleep(RETRY_SECONDS)
 
@@ -298,7 +298,7 @@ class RunReader:
                 await asyncio.sleep(0.005)
 
     async def wait_for_text(self, participants: int = 1) -> None:
-        """Wait until so many have spoken."""
+        """Wait until so many participants have streamed text."""
 
         def enough(events: list[Any]) -> bool:
             return len({e["participant"] for e in events if e["type"] == "text_delta"}) >= participants
@@ -306,14 +306,14 @@ class RunReader:
         await self.wait_until(enough)
 
     async def wait_for_end(self) -> str:
-        """Wait for the end, and return how it ended."""
+        """Wait for the end of the run, and return its status."""
         async with asyncio.timeout(CLUSTER_TIMEOUT_SECONDS):
             await self._task
         status: str = self.events[-1]["status"]
         return status
 
     async def check_stored_answers(self) -> list[Any]:
-        """Hold what was read against what is stored and what was asked; return the answers that are stored."""
+        """Compare the events with the stored answers and the recorded calls; return the stored answers."""
         await self.wait_for_end()
         assert [event["seq"] for event in self.events] == list(range(1, len(self.events) + 1))
         kinds = Counter(event["type"] for event in self.events)
@@ -329,46 +329,46 @@ class RunReader:
         return answers
 
     def _check_turns(self, answers: list[Any]) -> None:
-        """Every turn that began ended once, with the words that were streamed, and is stored so."""
-        shown: defaultdict[tuple[str, str, int], str] = defaultdict(str)
+        """Check that every started turn ended once, with the streamed text, and is stored with it."""
+        streamed: defaultdict[tuple[str, str, int], str] = defaultdict(str)
         ended: dict[tuple[str, str, int], str] = {}
         for event in self.events:
-            seat = (event.get("participant"), event.get("stage"), event.get("round"))
+            turn_key = (event.get("participant"), event.get("stage"), event.get("round"))
             match event["type"]:
                 case "turn_started":
-                    assert seat not in ended, f"{seat} was asked again after its end"
-                    shown[seat] = ""
+                    assert turn_key not in ended, f"{turn_key} was started again after its end"
+                    streamed[turn_key] = ""
                 case "text_delta":
-                    shown[seat] += event["text"]
+                    streamed[turn_key] += event["text"]
                 case "turn_ended":
-                    assert seat not in ended, f"{seat} ended twice"
-                    ended[seat] = event["message"]["text"]
-                    shown[seat] += ""  # one that is stopped before it begins has said nothing
-        assert shown == ended
+                    assert turn_key not in ended, f"{turn_key} ended twice"
+                    ended[turn_key] = event["message"]["text"]
+                    streamed[turn_key] += ""  # a turn that is stopped before it starts has no text
+        assert streamed == ended
         stored = [((m["participant"], m["stage"], m["round"]), m["content"]) for m in answers]
         assert len(stored) == len(dict(stored))
         assert dict(stored) == ended
 
     def _check_calls(self, answers: list[Any]) -> None:
-        """Nobody was asked again once the answer was stored; and what is complete was given to its end."""
+        """Check that no model was called again after its answer was stored, and that completed answers were read to the end."""
         for answer in answers:
             model = answer["model"].removeprefix("lab/")
-            if not (said := CALL_NUMBER.match(answer["content"])):
+            if not (match := CALL_NUMBER.match(answer["content"])):
                 assert (answer["content"], answer["status"] == "completed") == ("", False)
                 continue
-            number = int(said[1])
+            number = int(match[1])
             calls = self._cluster.model_server.calls_to_model(model)
-            given = next(call for call in calls if call.number == number)
+            answered_call = next(call for call in calls if call.number == number)
             if answer["status"] == "completed":
-                assert given.finished, answer
+                assert answered_call.finished, answer
             for later in calls:
                 if later.number > number:
-                    assert f"#{number} " in later.prompt, f"{model} was asked again after {answer['content']!r}"
+                    assert f"#{number} " in later.prompt, f"{model} was called again after {answer['content']!r}"
 
 
 @contextmanager
 def seeded_random(seed: int) -> Iterator[random.Random]:
-    """A source of chance that can be had again; the seed is told when something fails."""
+    """Yield a random generator. If the test fails, the error contains the seed."""
     try:
         yield random.Random(seed)  # noqa: S311 - for moments, not for secrets
     except BaseException as error:
@@ -377,5 +377,5 @@ def seeded_random(seed: int) -> Iterator[random.Random]:
 
 
 def print_measurement(text: str) -> None:
-    """Say what was measured, to those who want to see it (pytest -s)."""
+    """Print a measurement (shown by `pytest -s`)."""
     sys.stdout.write(f"{text}\n")

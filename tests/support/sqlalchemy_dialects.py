@@ -18,7 +18,7 @@ MAX_STATEMENTS = 5_000  # more than Moot has
 
 
 class SharedDialect(DefaultDialect):
-    """A dialect of which there is one object, whatever creates an engine with it."""
+    """A dialect with one object, which all engines share."""
 
     supports_statement_cache = True
     _instance: Self | None = None

@@ -11,7 +11,7 @@ MIRA = {"id": "mira", "name": "Mira", "role": "teacher", "priority": 5, "avatar"
 TOM = {"id": "tom", "name": "Tom", "role": "student"}
 LI = {"id": "li", "name": "Li", "role": "student"}
 
-# The seats that the scripts of the sample lesson are written for.
+# The agents that the scripts of the sample lesson are written for.
 CLASS_AGENTS = [
     {"id": "alpha", "name": "Alpha", "role": "teacher", "model": "scripted/teacher"},
     {"id": "beta", "name": "Beta", "role": "assistant", "model": "scripted/assistant"},
@@ -24,7 +24,7 @@ QUESTION = "Why are the sums of odd numbers squares?"
 def chat_request(
     *agents: dict[str, Any], text: str = "Go on.", model: str = "scripted/m", **more: Any
 ) -> dict[str, Any]:
-    """A request in which all agents that are described are present; `config` adds to who they are."""
+    """Return a request with these agents, all of them present; `config` is merged into its own."""
     present = agents or (MIRA,)
     config = {"agentIds": [one["id"] for one in present], "agents": list(present)}
     return {
@@ -57,14 +57,14 @@ def build_lesson(*agents: dict[str, Any], **more: Any) -> Lesson:
 
 
 def parse_events(text: str) -> list[Any]:
-    """All events of a stream, each of which says twice what it is."""
-    told = []
+    """Parse the events of a stream. Each has its type twice: as SSE field and in its data."""
+    events = []
     for block in text.split("\n\n"):
         lines = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
         if lines:
-            told.append(msgspec.json.decode(lines["data"]))
-            assert lines["event"] == told[-1]["type"]
-    return told
+            events.append(msgspec.json.decode(lines["data"]))
+            assert lines["event"] == events[-1]["type"]
+    return events
 
 
 def event_types(events: list[Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Tables whose participants follow scripts, with all that was sent to them and all that was told of it."""
+"""Tables whose participants follow scripts, with all requests and all events."""
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import cast
@@ -31,7 +31,7 @@ QUESTION = Message(id="msg_1", discussion="dis_1", run="run_1", role="user", con
 
 
 class RecordingProvider(ScriptedProvider):
-    """Scripts that remember what they were asked, and whose answers were heard to their end or closed."""
+    """A scripted provider that records its requests, and counts the streams that were closed."""
 
     def __init__(self, scripts: Mapping[str, Script]) -> None:
         super().__init__(Scripts({**BUILT_IN_SCRIPTS, **scripts}))
@@ -48,9 +48,9 @@ class RecordingProvider(ScriptedProvider):
 
 
 class FakeTranscript:
-    """A transcript in a list; `heard` is called with every event before it counts as told.
+    """A transcript in a list. `on_event` is called with every event before it is appended.
 
-    `open` are turns that a crash cut off.
+    `open_turns` are turns that a crash interrupted.
     """
 
     def __init__(self, messages: Sequence[Message]) -> None:
@@ -90,22 +90,22 @@ class FakeTranscript:
         return len(self.messages)
 
     def discard_failed_turns(self, participant: str) -> None:
-        mine = [m for m in self.messages if m.participant == participant]
-        answered = {m.stage for m in mine if m.status in ANSWERED_STATUSES}
-        gone = [m for m in mine if m.status not in ANSWERED_STATUSES]
-        gone += [m for m in self.messages if m.hidden and m.thread == participant and m.stage not in answered]
-        self.messages = [m for m in self.messages if m not in gone]
+        own = [m for m in self.messages if m.participant == participant]
+        answered = {m.stage for m in own if m.status in ANSWERED_STATUSES}
+        discarded = [m for m in own if m.status not in ANSWERED_STATUSES]
+        discarded += [m for m in self.messages if m.hidden and m.thread == participant and m.stage not in answered]
+        self.messages = [m for m in self.messages if m not in discarded]
 
 
 class TableHarness:
-    """A table set up for a test. The models of its seats are names of scripts."""
+    """A table set up for a test. The models of its participants are names of scripts."""
 
     def __init__(
         self,
         mode: str,
         *models: str,
-        said: Sequence[Message] = (QUESTION,),
-        refused: Mapping[str, UsageError] | None = None,
+        messages: Sequence[Message] = (QUESTION,),
+        model_errors: Mapping[str, UsageError] | None = None,
         scripts: Mapping[str, Script] | None = None,
         provider: RecordingProvider | None = None,
         revision: int = 0,
@@ -114,15 +114,15 @@ class TableHarness:
     ) -> None:
         plan = RunPlan(**{"mode": mode, "participants": make_participants(models), **more})  # type: ignore[arg-type]
         self.provider = provider or RecordingProvider(scripts or {})
-        self.transcript = FakeTranscript(said)
+        self.transcript = FakeTranscript(messages)
         self.stop = StopSignal()
         self.steps: list[str] = []
-        self.step_results: dict[str, str] = {}  # what every step came to
-        self.recorded_results: dict[str, str] = {}  # what steps came to before a crash: they are not done again
-        self._model_errors = refused or {}
-        scene = RunContext(run="run_1", discussion="dis_1", plan=plan, revision=revision)
+        self.step_results: dict[str, str] = {}  # the result of every step
+        self.recorded_results: dict[str, str] = {}  # from before a crash: these steps are not executed again
+        self._model_errors = model_errors or {}
+        run_context = RunContext(run="run_1", discussion="dis_1", plan=plan, revision=revision)
         self.table = RunTable(
-            scene, self.transcript, self._resolve_model, MODEL_CALLER, self.stop, self._run_step, tool_session
+            run_context, self.transcript, self._resolve_model, MODEL_CALLER, self.stop, self._run_step, tool_session
         )
 
     async def _resolve_model(self, participant: Participant) -> Sequence[ResolvedModel]:
@@ -135,12 +135,12 @@ class TableHarness:
         if name in self.recorded_results:
             self.step_results[name] = self.recorded_results[name]
             return cast("S", self.recorded_results[name])
-        came = await run_step_directly(name, body)
-        self.step_results[name] = came
-        return came
+        result = await run_step_directly(name, body)
+        self.step_results[name] = result
+        return result
 
     def on_text(self, participant: str, text: str, callback: Callable[[], None]) -> None:
-        """Do something as soon as a participant has said certain words."""
+        """Call something as soon as the text of a participant contains `text`."""
 
         def listen(event: Event) -> None:
             if isinstance(event, TextDelta) and event.participant == participant and text in event.text:
@@ -154,12 +154,12 @@ class TableHarness:
 
     @property
     def answer_lines(self) -> list[str]:
-        """What was kept, in short."""
+        """The answers, one line for each."""
         return [f"{m.round}/{m.participant} {m.status}: {m.content}" for m in self.answers]
 
     @property
     def sent_messages(self) -> list[list[tuple[str, ...]]]:
-        """What every call was sent, without system prompts: for each message its role and its texts."""
+        """The messages of every request, without system prompts: for each message its role and its texts."""
         return [
             [(message.role, *(str(getattr(part, "text", part)) for part in message.parts)) for message in call.messages]
             for call in self.provider.requests

@@ -24,7 +24,7 @@ OTHER_COMMANDS = {  # commands that are not the light server
     "dies": (sys.executable, "-c", "raise SystemExit(1)"),
     "hangs": (sys.executable, "-c", "import time; time.sleep(600)"),
 }
-# Scripts of voices that call a tool of a server that is called `notes`: one only reads, the other has effects.
+# Scripts of models that call a tool of the server `notes`: one only reads, the other has effects.
 TOOL_CALLING_SCRIPTS = """\
 [reader]
 answer = "Let me look."

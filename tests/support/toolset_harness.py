@@ -1,4 +1,4 @@
-"""Toolkits of functions, and somebody who is asked whether they may be called."""
+"""Toolsets of functions, and approvals that follow a script."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -25,7 +25,7 @@ async def never_returns(_: Mapping[str, Any]) -> str:
 
 
 class ScriptedApprovals:
-    """Somebody who answers what they were told to; None never answers."""
+    """Answers every request for approval with one decision; with None it never answers."""
 
     def __init__(self, decision: ApprovalDecision | None = "allow", state: ApprovalState = "wanted") -> None:
         self.log: list[str] = []
@@ -49,7 +49,7 @@ class ScriptedApprovals:
 
 
 class ToolsetHarness:
-    """One tool in a kit, and what was called of it."""
+    """A toolset with one tool."""
 
     def __init__(
         self,
@@ -64,5 +64,5 @@ class ToolsetHarness:
         info = ToolInfo(name="look_up", description="Looks.", parameters=WORD_SCHEMA, has_effects=effects)
         self.toolbox = FakeToolbox(FakeTool(info, function))
         self.approvals = approvals or ScriptedApprovals()
-        offer = ToolBinding(title="dict/look_up", info=info, toolbox=self.toolbox, trusted=trusted)
-        self.toolset = Toolset([offer], self.approvals, tool_seconds, approval_seconds)
+        binding = ToolBinding(title="dict/look_up", info=info, toolbox=self.toolbox, trusted=trusted)
+        self.toolset = Toolset([binding], self.approvals, tool_seconds, approval_seconds)

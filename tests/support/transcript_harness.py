@@ -1,4 +1,4 @@
-"""A record at work, and what became of it in the database."""
+"""A stored transcript, and what it wrote to the database."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -29,8 +29,8 @@ class TranscriptHarness:
         return await read_run_events(self._database, self.lease)
 
     async def read_messages(self) -> list[tuple[str, str, str]]:
-        said = await Discussions(self._database).list_messages(self.lease.discussion)
-        return [(message.content, message.thoughts, message.status) for message in said]
+        messages = await Discussions(self._database).list_messages(self.lease.discussion)
+        return [(message.content, message.thoughts, message.status) for message in messages]
 
 
 async def read_run_events(database: Database, lease: RunLease) -> list[Event]:
@@ -42,21 +42,21 @@ async def read_run_events(database: Database, lease: RunLease) -> list[Event]:
 async def open_stored_transcript(
     database: Database, earlier_events: Sequence[Event] = (), *, existing_lease: RunLease | None = None
 ) -> AsyncIterator[TranscriptHarness]:
-    run = existing_lease or await prepare_leased_run(database)
-    earlier_events = [*earlier_events, *await read_run_events(database, run)]
+    lease = existing_lease or await prepare_leased_run(database)
+    earlier_events = [*earlier_events, *await read_run_events(database, lease)]
     events = EventLog(database)
-    journal = EventWriter(events, EventHub(events), lambda _: pytest.fail("nobody else has the run"))
-    writing = asyncio.create_task(journal.write_forever())
+    event_writer = EventWriter(events, EventHub(events), lambda _: pytest.fail("no other worker has the run"))
+    writing = asyncio.create_task(event_writer.write_forever())
 
     async def load_events() -> list[Event]:
-        await journal.flush_events()
-        return await read_run_events(database, run)
+        await event_writer.flush_events()
+        return await read_run_events(database, lease)
 
     try:
         yield TranscriptHarness(
-            database, run, StoredTranscript(journal.open_run(run), run, (), earlier_events, load_events)
+            database, lease, StoredTranscript(event_writer.open_run(lease), lease, (), earlier_events, load_events)
         )
-        await journal.flush_events()
+        await event_writer.flush_events()
     finally:
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)

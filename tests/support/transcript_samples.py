@@ -1,4 +1,4 @@
-"""A debate of three with everything that a transcript may have to tell, and texts that would like to be more than text."""
+"""A sample debate of three with everything that a transcript can contain, and texts that try to inject markup."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -44,7 +44,7 @@ def user_message(content: str = "Shall we split it?", **fields: Any) -> Message:
 
 
 def participant_message(position: int, content: str, stage: str = "initial", **fields: Any) -> Message:
-    """Let the participant at a place say something."""
+    """Return an answer of the participant at a position."""
     who = PARTICIPANTS[position]
     given: dict[str, Any] = {
         "id": f"msg_{stage}_{who.id}",

@@ -1,4 +1,4 @@
-"""Hearing what is told through a database, and waiting for what must come."""
+"""Waiting for conditions, and for notifications of a database."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 from moot.store.database import Database, Topic
 from moot.store.notify import receive_notifications
 
-WAIT_TIMEOUT_SECONDS = 60.0  # whoever waits in vain waits long, and nobody else does
+WAIT_TIMEOUT_SECONDS = 60.0  # only a test that fails waits this long
 
 
 async def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for what must come about; the time is only for machines that are very busy."""
+    """Wait until a condition is true. Only a very busy machine needs the whole timeout."""
     async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
         while not condition():
             await asyncio.sleep(0.005)
@@ -21,7 +21,7 @@ async def wait_until(condition: Callable[[], bool]) -> None:
 async def listen_for_notifications(
     database: Database, on_gap: Callable[[], None] = lambda: None
 ) -> AsyncIterator[None]:
-    """Let a database hear what is told from elsewhere; a file of SQLite hears by itself."""
+    """Receive the notifications of other connections. SQLite needs no listener."""
     if not database.is_postgres:
         yield
         return
@@ -42,8 +42,8 @@ async def listen_for_notifications(
 
 @asynccontextmanager
 async def collect_notifications(database: Database, topic: Topic) -> AsyncIterator[list[str]]:
-    """Collect what is told of a topic, wherever it is told."""
-    heard: list[str] = []
-    database.subscribe(topic, heard.append)
+    """Collect the notifications of a topic, from all connections."""
+    received: list[str] = []
+    database.subscribe(topic, received.append)
     async with listen_for_notifications(database):
-        yield heard
+        yield received

@@ -70,12 +70,12 @@ ACTION_CALLS: list[tuple[str, dict[str, object]]] = [
 
 
 def record_calls(calls: list[tuple[str, dict[str, object]]]) -> list[RecordedAction]:
-    board, ledger = EMPTY_BOARD, []
+    board, recorded = EMPTY_BOARD, []
     for name, params in calls:
         action = assign_element_id(parse_action(name, params, "teacher"), board)
         board = apply_action(board, action)
-        ledger.append(RecordedAction(participant="ada", action=action))
-    return ledger
+        recorded.append(RecordedAction(participant="ada", action=action))
+    return recorded
 
 
 LESSON_ACTIONS = record_calls(ACTION_CALLS)

@@ -1,4 +1,4 @@
-"""Actions of every kind, in any order, as agents may well take them."""
+"""Strategies for actions of every kind, in any order."""
 
 from hypothesis import strategies as st
 
@@ -100,9 +100,9 @@ ACTION_HISTORIES = st.lists(RECORDED_ACTIONS, max_size=12)
 
 
 def record_actions(actions: list[Action], board: Board = EMPTY_BOARD) -> list[RecordedAction]:
-    """Keep actions as they are kept while they happen: each settled on the board that it finds."""
-    ledger = []
+    """Record actions as a run does: each gets its element id from the board before it."""
+    recorded = []
     for action in actions:
-        ledger.append(RecordedAction(action=assign_element_id(action, board)))
+        recorded.append(RecordedAction(action=assign_element_id(action, board)))
         board = apply_action(board, action)
-    return ledger
+    return recorded

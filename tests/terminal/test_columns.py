@@ -30,7 +30,7 @@ STARTED_TURNS = (run_started("a/one", "b/two"), turn_started("alpha", "a/one"), 
 
 
 def render_terminal(*events: Event, width: int = 100, height: int = 20) -> str:
-    """Return all that was written to a terminal, with its last live picture and then the whole answers."""
+    """Return all terminal output: the last live view, then the whole answers."""
     file = StringIO()
     live = LiveColumns(Console(file=file, force_terminal=True, width=width, height=height, highlight=False))
     for event in events:
@@ -157,11 +157,11 @@ def test_close_prints_nothing_when_run_never_started() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "expected"),
     [("use the <head> tag", "<head>"), ("List<String> x", "<String>"), ("<div>\nhello\n</div>", "hello")],
 )
-def test_markup_in_answer_is_printed_as_text(text: str, kept: str) -> None:
-    assert kept in render_text(run_started("a/one", "b/two"), turn_ended("alpha", text))
+def test_markup_in_answer_is_printed_as_text(text: str, expected: str) -> None:
+    assert expected in render_text(run_started("a/one", "b/two"), turn_ended("alpha", text))
 
 
 def test_line_breaks_are_kept() -> None:
@@ -176,9 +176,9 @@ def test_close_prints_partial_text_of_unfinished_run() -> None:
 
 
 def test_control_characters_in_errors_and_notices_are_removed() -> None:
-    steering = make_fault("api_error", "x failed: \x1b]0;title\x07.")
+    fault = make_fault("api_error", "x failed: \x1b]0;title\x07.")
     events = (run_started("a/one", "b/two"), notice_event("\x1b]0;t", "alpha"))
-    assert "\x1b]" not in render_terminal(*events, turn_ended("alpha", status="failed", error=steering))
+    assert "\x1b]" not in render_terminal(*events, turn_ended("alpha", status="failed", error=fault))
 
 
 def follow_column(*events: Event) -> Column:
@@ -243,7 +243,7 @@ def test_status_text_counts_waiting_seconds() -> None:
 
 
 class TestRounds:
-    """A discussion in turns: one speaks, and what the others said stands above."""
+    """A discussion in rounds: one participant speaks, with the earlier answers above."""
 
     ALPHA_TURN = (
         round_started(0),
@@ -299,7 +299,7 @@ Still round.
         live = LiveColumns(Console(file=file, force_terminal=True, width=100, height=20, highlight=False))
         live([run_started("a/one", "b/two"), *self.ALPHA_TURN[:3]])
         live._live.refresh()
-        assert "╰" in file.getvalue()  # the edge of what is drawn live
+        assert "╰" in file.getvalue()  # the border of the live view
         live([self.ALPHA_TURN[3]])
         _, _, below = file.getvalue().rpartition("\nRound tables.")
         live.close()
@@ -335,7 +335,7 @@ Still round.
 
 
 class TestDebate:
-    """All speak at once, then one does; the report stands below."""
+    """All speak at once, then one speaks. The report is below."""
 
     def test_stages_are_printed_in_order_with_report_last(self) -> None:
         written = printed_before_close(*debate_events(*ANALYSIS_EVENTS))
@@ -379,7 +379,7 @@ class TestDebate:
 
 
 def render_live_view(*events: Event) -> str:
-    """Return the live view as it stands after these events."""
+    """Return the live view after these events."""
     file = StringIO()
     live = LiveColumns(Console(file=StringIO(), force_terminal=True, width=100, height=20, highlight=False))
     live.apply_events(events)
@@ -388,7 +388,7 @@ def render_live_view(*events: Event) -> str:
 
 
 def printed_before_close(*events: Event) -> str:
-    """Return what was written out for good, before the live view is closed."""
+    """Return the permanent output, before the live view is closed."""
     file = StringIO()
     live = LiveColumns(Console(file=file, force_terminal=True, width=100, height=20, highlight=False))
     live.apply_events(events)
@@ -396,7 +396,7 @@ def printed_before_close(*events: Event) -> str:
 
 
 class TestAdvisors:
-    """All speak at once, perhaps to each other, and one may sum up; there is no report."""
+    """All speak at once, and one may summarize. There is no report."""
 
     EVENTS = (
         stage_started("answer"),

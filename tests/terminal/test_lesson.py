@@ -1,4 +1,4 @@
-"""A lesson in the terminal: words and deeds on standard output, the director beside it."""
+"""A lesson in the terminal: speech and actions on standard output, the director on standard error."""
 
 from io import StringIO
 

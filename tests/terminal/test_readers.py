@@ -39,7 +39,7 @@ from tests.support.run_events import (
 
 
 def feed_events(reader: RunReader, *events: Event) -> None:
-    """Hand over events one at a time, as they happen."""
+    """Feed events one at a time."""
     for event in events:
         reader([event])
     reader.close()
@@ -133,8 +133,8 @@ class TestSingleReader:
 
 @given(st.text())
 def test_strip_control_chars_removes_only_control_characters(text: str) -> None:
-    kept = [c for c in text if c in "\t\n" or unicodedata.category(c) != "Cc"]
-    assert strip_control_chars(text) == "".join(kept)
+    expected = [c for c in text if c in "\t\n" or unicodedata.category(c) != "Cc"]
+    assert strip_control_chars(text) == "".join(expected)
 
 
 def print_plain(*events: Event) -> tuple[str, str]:
@@ -259,9 +259,9 @@ Squ
 class TestPlainReaderDebate:
     def test_stages_have_titles_and_report_is_last(self) -> None:
         out, err = print_plain(*debate_events(*ANALYSIS_EVENTS)[1:])
-        said, _, report = out.partition("--- Report ---\n\n")
+        answers, _, report = out.partition("--- Report ---\n\n")
         assert err == ""
-        assert said == snapshot("""\
+        assert answers == snapshot("""\
 --- First answers ---
 
 === Alpha · a/one ===
@@ -371,9 +371,9 @@ def test_ending_text_describes_incomplete_turn(turn: TurnEnded, words: str, in_b
 
 
 def test_control_characters_in_errors_and_notices_are_removed() -> None:
-    steering = make_fault("api_error", "x failed: \x1b]0;title\x07\x1b[2J.")
+    fault = make_fault("api_error", "x failed: \x1b]0;title\x07\x1b[2J.")
     out, err = FakeTerminal(), FakeTerminal()
-    SingleReader(out, err)([notice_event("\x1b[2J", "alpha"), turn_ended("alpha", status="failed", error=steering)])
+    SingleReader(out, err)([notice_event("\x1b[2J", "alpha"), turn_ended("alpha", status="failed", error=fault)])
     PlainReader(out, err)([run_started("a/one", "b/two"), notice_event("\x1b[2J", "alpha")])
     assert "\x1b" not in out.getvalue() + err.getvalue()
 

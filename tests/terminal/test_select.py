@@ -38,10 +38,10 @@ def test_select_reader_uses_plain_reader_on_dumb_terminal(monkeypatch: pytest.Mo
 
 
 def test_notice_printer_writes_through_attached_reader(capsys: pytest.CaptureFixture[str]) -> None:
-    say, out, err = NoticePrinter(), StringIO(), StringIO()
-    say("before\x1b")
-    with say.attach_reader(PlainReader(out, err)):
-        say("meanwhile")
-    say("after")
+    printer, out, err = NoticePrinter(), StringIO(), StringIO()
+    printer("before\x1b")
+    with printer.attach_reader(PlainReader(out, err)):
+        printer("meanwhile")
+    printer("after")
     assert err.getvalue() == "moot: meanwhile\n"
     assert capsys.readouterr().err == "moot: before\nmoot: after\n"

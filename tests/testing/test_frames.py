@@ -6,8 +6,8 @@ from moot.types.requests import ModelRequest, user_message
 
 def encoded_frames(fault: str) -> list[bytes]:
     scripts = Scripts({"x": Script(answer="abcdef", chunk_chars=3, fault=fault, fault_after_chunks=0)})
-    performance = scripts.next_reply(ModelRequest(model="x", messages=(user_message("?"),)))
-    return [encode_event(frame, fault) for frame in answer_frames(OpenAIDialect(), performance)]
+    reply = scripts.next_reply(ModelRequest(model="x", messages=(user_message("?"),)))
+    return [encode_event(frame, fault) for frame in answer_frames(OpenAIDialect(), reply)]
 
 
 def test_plain_answer_is_encoded_as_events() -> None:

@@ -1,6 +1,6 @@
-"""The test server of tools as a command that starts in no time: the same tools, without the library of the protocol.
+"""The tool server for tests as a fast command: the same tools, without the MCP library.
 
-The official library takes a second of processor time to load. `server.py` has it, and one test runs that by command.
+The official library takes a second of CPU time to load. `server.py` uses it, and one test runs it as a command.
 """
 
 import inspect
@@ -70,13 +70,13 @@ def call_tool(name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
     """Call a tool. One that returns None never answers."""
     try:
         text, is_error = TOOLS[name](**arguments), False
-    except Exception as error:  # noqa: BLE001 - all of them are told to the client
+    except Exception as error:  # noqa: BLE001 - the client gets every error
         text, is_error = f"Error executing tool {name}: {error!r}", True
     return None if text is None else {"content": [{"type": "text", "text": text}], "isError": is_error}
 
 
 def handle_request(behaviour: str, method: str, parameters: dict[str, Any]) -> dict[str, Any] | None:
-    """Return what a request is answered, or None if it never is."""
+    """Return the result of a request, or None if there is no reply."""
     result: dict[str, Any] | None
     match method:
         case "initialize":

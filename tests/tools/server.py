@@ -1,4 +1,4 @@
-"""A server of tools for tests, made with the official library, over standard input and output or HTTP."""
+"""A tool server for tests, with the official library, over standard input and output or HTTP."""
 
 import os
 from pathlib import Path

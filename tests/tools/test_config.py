@@ -12,18 +12,18 @@ def test_tool_is_trusted_by_name_or_by_server_setting() -> None:
 
 
 async def test_configured_command_lists_tools() -> None:
-    box = await create_configured_toolbox("test", ServerConfig(command=TOOL_SERVER_COMMAND, env=("MISSING",)), {})
-    assert "write_down" in [info.name for info in await box.list_tools()]
-    await box.aclose()
+    toolbox = await create_configured_toolbox("test", ServerConfig(command=TOOL_SERVER_COMMAND, env=("MISSING",)), {})
+    assert "write_down" in [info.name for info in await toolbox.list_tools()]
+    await toolbox.aclose()
 
 
 async def test_configured_url_may_be_local_but_user_url_may_not() -> None:
     async with serve_http_tools() as url:
-        box = await create_configured_toolbox(
+        toolbox = await create_configured_toolbox(
             "test", ServerConfig(url=url, header_env={"Authorization": "KEY"}), {"KEY": "x"}
         )
-        assert await box.list_tools()
-        await box.aclose()
+        assert await toolbox.list_tools()
+        await toolbox.aclose()
         theirs = await create_url_toolbox("test", UserServer(url=url, headers={}), allow_private_hosts=False)
         with pytest.raises(FeatureUnavailable, match="private network"):
             await theirs.list_tools()

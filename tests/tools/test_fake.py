@@ -10,8 +10,8 @@ async def fail_with_os_error(_: Mapping[str, Any]) -> str:
 
 
 async def test_fake_toolbox_records_calls_and_closing() -> None:
-    box = FakeToolbox(FakeTool(ToolInfo(name="write"), fail_with_os_error))
-    assert await box.call_tool("write", {"a": 1}) == ToolOutcome("write failed: no disk", is_error=True)
-    assert (box.calls, box.closed) == ([("write", {"a": 1})], False)
-    await box.aclose()
-    assert box.closed
+    toolbox = FakeToolbox(FakeTool(ToolInfo(name="write"), fail_with_os_error))
+    assert await toolbox.call_tool("write", {"a": 1}) == ToolOutcome("write failed: no disk", is_error=True)
+    assert (toolbox.calls, toolbox.closed) == ([("write", {"a": 1})], False)
+    await toolbox.aclose()
+    assert toolbox.closed

@@ -20,11 +20,11 @@ CANARY = "Bearer sk-canary-0123456789"
 
 async def test_local_http_server_is_rejected_unless_allowed() -> None:
     async with serve_http_tools() as url:
-        box = http_toolbox(url, allow_private_hosts=False)
+        toolbox = http_toolbox(url, allow_private_hosts=False)
         with pytest.raises(FeatureUnavailable, match=r"127\.0\.0\.1 is in a private network"):
-            await box.list_tools()
-        assert (await box.call_tool("look_up", {"word": "moot"})).is_error
-        await box.aclose()
+            await toolbox.list_tools()
+        assert (await toolbox.call_tool("look_up", {"word": "moot"})).is_error
+        await toolbox.aclose()
 
 
 async def test_host_name_is_resolved_when_connecting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,10 +36,10 @@ async def test_host_name_is_resolved_when_connecting(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("moot.tools.mcp_transports.public_address", found)
     async with serve_http_tools() as url:
         port = url.rpartition(":")[2].partition("/")[0]
-        box = http_toolbox(f"http://tools.example:{port}/mcp", allow_private_hosts=False)
-        with pytest.raises(FeatureUnavailable):  # it came there, by a name that the server does not know
-            await box.list_tools()
-        await box.aclose()
+        toolbox = http_toolbox(f"http://tools.example:{port}/mcp", allow_private_hosts=False)
+        with pytest.raises(FeatureUnavailable):  # the request arrives, but the server rejects the host name
+            await toolbox.list_tools()
+        await toolbox.aclose()
     assert set(asked) == {("tools.example", int(port))}
 
 
@@ -57,10 +57,10 @@ async def test_redirects_are_not_followed() -> None:
 
         app = Starlette(routes=[Route("/mcp", redirect, methods=["GET", "POST", "DELETE"])])
         async with serve_app(app) as url:
-            box = http_toolbox(f"{url}/mcp")
+            toolbox = http_toolbox(f"{url}/mcp")
             with pytest.raises(FeatureUnavailable):
-                await box.list_tools()
-            await box.aclose()
+                await toolbox.list_tools()
+            await toolbox.aclose()
     assert called == []
 
 
@@ -70,10 +70,10 @@ async def test_error_redacts_headers_echoed_by_server() -> None:
 
     app = Starlette(routes=[Route("/mcp", echo, methods=["GET", "POST", "DELETE"])])
     async with serve_app(app) as url:
-        box = http_toolbox(f"{url}/mcp", {"Authorization": CANARY})
+        toolbox = http_toolbox(f"{url}/mcp", {"Authorization": CANARY})
         with pytest.raises(FeatureUnavailable) as refused:
-            await box.list_tools()
-        await box.aclose()
+            await toolbox.list_tools()
+        await toolbox.aclose()
     assert "canary" not in str(refused.value)
 
 
@@ -94,44 +94,44 @@ async def test_one_megabyte_result_arrives_in_event_stream() -> None:
         if "id" not in asked:
             return Response(status_code=202)
         found = results.get(asked["method"])
-        told = {"result": found} if found else {"error": {"code": -32601, "message": "Method not found"}}
-        data = json.dumps({"jsonrpc": "2.0", "id": asked["id"], **told})
+        payload = {"result": found} if found else {"error": {"code": -32601, "message": "Method not found"}}
+        data = json.dumps({"jsonrpc": "2.0", "id": asked["id"], **payload})
         return Response(f"event: message\ndata: {data}\n\n", media_type="text/event-stream")
 
     async with serve_app(Starlette(routes=[Route("/mcp", answer, methods=["POST"])])) as url:
-        box = http_toolbox(f"{url}/mcp")
-        outcome = await box.call_tool("much", {})
-        await box.aclose()
+        toolbox = http_toolbox(f"{url}/mcp")
+        outcome = await toolbox.call_tool("much", {})
+        await toolbox.aclose()
     assert (outcome.is_error, len(outcome.content)) == (False, 2**20)
 
 
 async def test_unreachable_http_server_is_unavailable() -> None:
     async with serve_app(Starlette()) as url:
         pass
-    box = http_toolbox(f"{url}/mcp")
+    toolbox = http_toolbox(f"{url}/mcp")
     port = url.rpartition(":")[2]
     words = rf"The tool server test cannot be reached: there is no connection to 127\.0\.0\.1, port {port}: .+\.$"
     with pytest.raises(FeatureUnavailable, match=words):
-        await box.list_tools()
-    await box.aclose()
+        await toolbox.list_tools()
+    await toolbox.aclose()
 
 
 async def test_stdio_server_gets_only_configured_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NOTES", str(tmp_path / "ours"))
-    box = stdio_toolbox()
-    await box.call_tool("write_down", {"text": "one"})
-    await box.aclose()
+    toolbox = stdio_toolbox()
+    await toolbox.call_tool("write_down", {"text": "one"})
+    await toolbox.aclose()
     assert not (tmp_path / "ours").exists()
-    box = stdio_toolbox(NOTES=str(tmp_path / "its"))
-    await box.call_tool("write_down", {"text": "two"})
-    await box.aclose()
+    toolbox = stdio_toolbox(NOTES=str(tmp_path / "its"))
+    await toolbox.call_tool("write_down", {"text": "two"})
+    await toolbox.aclose()
     assert (tmp_path / "its").read_text() == "two\n"
 
 
 async def test_missing_command_is_unavailable() -> None:
-    box = McpToolbox("test", lambda: open_stdio_transport([os.devnull], {}))
+    toolbox = McpToolbox("test", lambda: open_stdio_transport([os.devnull], {}))
     with pytest.raises(FeatureUnavailable, match="The command of the tool server test cannot be run"):
-        await box.list_tools()
+        await toolbox.list_tools()
 
 
 async def test_stderr_of_server_that_dies_at_start_is_logged_without_secrets(
@@ -139,10 +139,10 @@ async def test_stderr_of_server_that_dies_at_start_is_logged_without_secrets(
 ) -> None:
     dies = "import os, sys; sys.exit('No such notes.\\n\\nI was given ' + os.environ['KEY'] + chr(27))"
     given = {"KEY": "canary-0123456789"}
-    box = McpToolbox("test", lambda: open_stdio_transport([sys.executable, "-c", dies], given), [*given.values()])
+    toolbox = McpToolbox("test", lambda: open_stdio_transport([sys.executable, "-c", dies], given), [*given.values()])
     with pytest.raises(FeatureUnavailable) as refused:
-        await box.list_tools()
-    await box.aclose()
+        await toolbox.list_tools()
+    await toolbox.aclose()
     assert str(refused.value) == (
         "The tool server test has ended, or cannot be reached. The log has the last line of its standard error."
     )

@@ -1,4 +1,4 @@
-"""One suite for all that offers tools: the fake, Moot's own, and servers by command and by address."""
+"""One suite for all toolboxes: the fake, Moot's own, and servers by command and by URL."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -26,7 +26,7 @@ TOOLBOX_KINDS = ("fake", "own", "command", "address")
 
 
 class ToolboxCase(Struct):
-    """A toolbox, a call that it can make, and a part of what comes of it."""
+    """A toolbox, a valid call, and a part of the expected result."""
 
     toolbox: Toolbox
     name: str
@@ -53,9 +53,11 @@ async def case(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         match request.param:
             case "own":
                 database = await stack.enter_async_context(database_with_accounts("sqlite", tmp_path))
-                here = await create_discussion(database)
+                discussion = await create_discussion(database)
                 search = InsightSearch(Insights(database), InsightVectors(database))
-                own = BuiltinTools(ANNA, here.id, Discussions(database), search, Whiteboards(make_stores(database)))
+                own = BuiltinTools(
+                    ANNA, discussion.id, Discussions(database), search, Whiteboards(make_stores(database))
+                )
                 found = ToolboxCase(own, "search_knowledge", {"query": "moot"}, "Nothing was found.")
             case "command":
                 found.toolbox = stdio_toolbox()

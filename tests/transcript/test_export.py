@@ -1,4 +1,4 @@
-"""Transcripts: all of a discussion, in its order, however many pages it has."""
+"""Transcripts contain a whole discussion in order, for any number of pages."""
 
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -36,7 +36,7 @@ FORMATS = [MarkdownFormat, JsonFormat, HtmlFormat]
 
 
 def render_sample(transcript_format: TranscriptFormat, *, page_size: int) -> str:
-    """Tell the sample so many messages at once."""
+    """Render the sample with this many messages in each page."""
     pages = [MESSAGES[start : start + page_size] for start in range(0, len(MESSAGES), page_size)]
     answers = "".join(transcript_format.render_turns(single_version_turns(page), FILES) for page in pages)
     return (
@@ -117,8 +117,8 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
 
 @pytest.fixture
 async def app(database: Database) -> AsyncIterator[LocalApp]:
-    async with create_local_app(database) as table:
-        yield table
+    async with create_local_app(database) as app:
+        yield app
 
 
 async def export_json(app: LocalApp, id: str) -> TranscriptDocument:
@@ -133,8 +133,8 @@ async def create_long_discussion(app: LocalApp, questions: int) -> str:
     id, run = opened["discussion"]["id"], opened["run"]["id"]
     await app.record_answer(run, "So. ", "0")
     for number in range(1, questions):
-        said = await app.call_ok("POST", f"/api/discussions/{id}/messages", {"message": f"And {number}?"})
-        await app.record_answer(said["run"]["id"], "So. ", str(number))
+        reply = await app.call_ok("POST", f"/api/discussions/{id}/messages", {"message": f"And {number}?"})
+        await app.record_answer(reply["run"]["id"], "So. ", str(number))
     return str(id)
 
 
@@ -148,8 +148,8 @@ async def test_every_message_is_exported_once_for_any_page_size(
 ) -> None:
     monkeypatch.setattr(export, "MESSAGES_PER_PAGE", page)
     id = await create_long_discussion(app, 3)
-    told = await export_json(app, id)
-    assert message_contents(told.messages) == [
+    document = await export_json(app, id)
+    assert message_contents(document.messages) == [
         "What is a moot?",
         "So. 0",
         "And 1?",
@@ -157,7 +157,7 @@ async def test_every_message_is_exported_once_for_any_page_size(
         "And 2?",
         "So. 2",
     ]
-    assert [run.id for run in told.runs] == list(dict.fromkeys(message.run for message in told.messages))
+    assert [run.id for run in document.runs] == list(dict.fromkeys(message.run for message in document.messages))
 
 
 async def test_report_follows_last_message_of_run(app: LocalApp, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +182,7 @@ async def test_report_follows_last_message_of_run(app: LocalApp, monkeypatch: py
 
 
 class RevisedDebate:
-    """A debate of more than a page in whose first run Beta failed; all that comes later has a higher number."""
+    """A debate of more than one page. Beta failed in the first run; later messages have higher numbers."""
 
     def __init__(self, app: LocalApp, discussion_id: str, run_id: str) -> None:
         self.app = app
@@ -191,7 +191,6 @@ class RevisedDebate:
         app.services.retries._start = lambda run, revision: None
 
     async def list_messages(self) -> list[Message]:
-        """Return all that the discussion lists."""
         return list(await self.app.services.discussions.list_messages(self.discussion_id, include_hidden=False))
 
     async def edit_turn(self, position: int, content: str) -> None:
@@ -199,29 +198,29 @@ class RevisedDebate:
         await self.app.call_ok("PATCH", f"/api/discussions/{self.discussion_id}/turns/{turn}", {"content": content})
 
     async def retry_lane(self, participant: str) -> None:
-        """Let somebody try again in the first run, and answer this time."""
+        """Retry a participant of the first run, who answers this time."""
         await self.app.call_ok("POST", f"/api/runs/{self.run_id}/lanes/{participant}/retry")
-        held = await self._acquire_lease(self.run_id)
-        pen = RunWriter(self.app.services.database, held)
-        await pen.write_records([make_turn(held, participant)])
-        await pen.end_run(revision=1)
+        lease = await self._acquire_lease(self.run_id)
+        writer = RunWriter(self.app.services.database, lease)
+        await writer.write_records([make_turn(lease, participant)])
+        await writer.end_run(revision=1)
 
     async def regenerate(self, position: int) -> str:
-        """Let an answer be given anew, and return the run in which it was."""
+        """Regenerate an answer, and return the ID of the run."""
         answer = (await self.list_messages())[position]
         path = f"/api/discussions/{self.discussion_id}/turns/{answer.id}/regenerate"
         run: str = (await self.app.call_ok("POST", path))["run"]["id"]
-        held = await self._acquire_lease(run)
-        pen = RunWriter(self.app.services.database, held)
-        anew = make_turn(held, answer.participant or "", answer.stage or "", version_of=answer.id)
-        await pen.write_records([replace(anew, content="Given anew.")])
-        await pen.end_run()
+        lease = await self._acquire_lease(run)
+        writer = RunWriter(self.app.services.database, lease)
+        turn = make_turn(lease, answer.participant or "", answer.stage or "", version_of=answer.id)
+        await writer.write_records([replace(turn, content="Regenerated.")])
+        await writer.end_run()
         return run
 
     async def _acquire_lease(self, run: str) -> RunLease:
-        held = await self.app.services.runs.acquire_lease(run, self.app.worker.id)
-        assert held is not None
-        return held
+        lease = await self.app.services.runs.acquire_lease(run, self.app.worker.id)
+        assert lease is not None
+        return lease
 
 
 @pytest.fixture
@@ -229,15 +228,15 @@ async def revised_debate(app: LocalApp, monkeypatch: pytest.MonkeyPatch) -> Revi
     monkeypatch.setattr(export, "MESSAGES_PER_PAGE", 8)
     opened = await app.create_discussion(mode="debate")
     id, run = opened["discussion"]["id"], opened["run"]["id"]
-    held = await app.services.runs.acquire_lease(run, app.worker.id)
-    assert held is not None
-    pen = RunWriter(app.services.database, held)
-    alpha = make_turn(held, "alpha", view="blind", visible_until=opened["message"]["seq"])
-    await pen.write_records([alpha, make_turn(held, "beta", status="failed")])
-    await pen.end_run()
+    lease = await app.services.runs.acquire_lease(run, app.worker.id)
+    assert lease is not None
+    writer = RunWriter(app.services.database, lease)
+    alpha = make_turn(lease, "alpha", view="blind", visible_until=opened["message"]["seq"])
+    await writer.write_records([alpha, make_turn(lease, "beta", status="failed")])
+    await writer.end_run()
     for number in range(1, export.MESSAGES_PER_PAGE // 2 + 2):
-        said = await app.call_ok("POST", f"/api/discussions/{id}/messages", {"message": f"And {number}?"})
-        await app.record_answer(said["run"]["id"], "So. ", str(number))
+        reply = await app.call_ok("POST", f"/api/discussions/{id}/messages", {"message": f"And {number}?"})
+        await app.record_answer(reply["run"]["id"], "So. ", str(number))
     return RevisedDebate(app, id, run)
 
 
@@ -247,27 +246,27 @@ async def test_edited_retried_and_regenerated_turns_keep_their_position(
     await revised_debate.edit_turn(0, "What was a moot?")
     await revised_debate.retry_lane("beta")
     await revised_debate.regenerate(1)
-    told, read = (
+    document, read = (
         await export_json(revised_debate.app, revised_debate.discussion_id),
         await revised_debate.list_messages(),
     )
-    assert message_contents(told.messages[:4]) == [
+    assert message_contents(document.messages[:4]) == [
         "What was a moot?",
-        "Given anew.",
+        "Regenerated.",
         "beta in initial",
         "And 1?",
     ]
-    assert len(told.messages) == export.MESSAGES_PER_PAGE + 5
-    assert list(told.messages) == read
+    assert len(document.messages) == export.MESSAGES_PER_PAGE + 5
+    assert list(document.messages) == read
 
 
 async def test_regenerating_run_is_not_exported_separately(revised_debate: RevisedDebate) -> None:
     before = await export_json(revised_debate.app, revised_debate.discussion_id)
-    anew = await revised_debate.regenerate(1)
-    told = await export_json(revised_debate.app, revised_debate.discussion_id)
-    assert told.messages[1].content == "Given anew."
-    assert anew not in [run.id for run in told.runs]
-    assert [run.id for run in told.runs] == [run.id for run in before.runs]
+    regenerating_run = await revised_debate.regenerate(1)
+    document = await export_json(revised_debate.app, revised_debate.discussion_id)
+    assert document.messages[1].content == "Regenerated."
+    assert regenerating_run not in [run.id for run in document.runs]
+    assert [run.id for run in document.runs] == [run.id for run in before.runs]
 
 
 async def test_export_ignores_changes_made_during_export(
@@ -304,24 +303,24 @@ async def test_whiteboard_is_read_only_for_directed_mode(app: LocalApp, mode: st
     opened = await app.create_discussion(mode=mode)
     discussion = await app.services.discussions.get_discussion(caller.tenant, opened["discussion"]["id"])
     transcripts = TranscriptExporter(app.worker.stores)
-    looked: list[str] = []
+    reads: list[str] = []
 
     class RecordingWhiteboards(Whiteboards):
         async def whiteboard_at(
             self, tenant: str, discussion: str, run: str | None = None, seq: int | None = None
         ) -> Board:
-            looked.append(discussion)
+            reads.append(discussion)
             return await super().whiteboard_at(tenant, discussion, run, seq)
 
     transcripts._boards = RecordingWhiteboards(app.worker.stores)
-    told = [piece async for piece in transcripts.export_chunks(caller.tenant, discussion, JsonFormat())]
-    assert looked == [discussion.id] * looks
-    assert msgspec.json.decode(b"".join(told), type=TranscriptDocument).whiteboard == Board()
+    chunks = [piece async for piece in transcripts.export_chunks(caller.tenant, discussion, JsonFormat())]
+    assert reads == [discussion.id] * looks
+    assert msgspec.json.decode(b"".join(chunks), type=TranscriptDocument).whiteboard == Board()
 
 
 async def test_run_without_answers_is_exported(app: LocalApp) -> None:
-    told = await export_json(app, (await app.create_discussion())["discussion"]["id"])
-    assert (message_contents(told.messages), [run.status for run in told.runs]) == (
+    document = await export_json(app, (await app.create_discussion())["discussion"]["id"])
+    assert (message_contents(document.messages), [run.status for run in document.runs]) == (
         ["What is a moot?"],
         ["waiting"],
     )

@@ -1,4 +1,4 @@
-"""Formulas in running text, and what only looks like one."""
+"""Formulas in text, and text that only looks like a formula."""
 
 import pytest
 
@@ -11,7 +11,7 @@ render = MarkdownRenderer(FormulaRenderer(TimeBudget(600.0)), TimeBudget(600.0))
 
 
 def formula_labels(markdown: str) -> list[str]:
-    """Return the formulas that were drawn."""
+    """Return the labels of the rendered formulas."""
     nodes = parse_safe_html(render(markdown)).nodes
     return [node.attributes["aria-label"] for node in nodes if node.name == "svg"]
 

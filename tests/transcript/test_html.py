@@ -16,7 +16,7 @@ def test_html_element_is_closed_when_empty() -> None:
 
 
 def normalize_newlines(text: str) -> str:
-    """Put line feeds where a parser of HTML does: for a carriage return, alone or with a line feed after it."""
+    """Replace carriage returns with line feeds, as an HTML parser does."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -26,7 +26,7 @@ def normalize_newlines(text: str) -> str:
 @example("\0&#13;&amp", "'\"><p title=x>")
 def test_escape_html_round_trips_text_and_attributes(text: str, value: str) -> None:
     (node,) = ParsedHtml(html_element("p", escape_html(text), title=value)).nodes
-    assert {name: normalize_newlines(said) for name, said in node.attributes.items()} == {
+    assert {name: normalize_newlines(parsed) for name, parsed in node.attributes.items()} == {
         "title": normalize_newlines(replace_unprintable(value))
     }
     assert normalize_newlines(node.text) == normalize_newlines(replace_unprintable(text))

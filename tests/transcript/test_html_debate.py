@@ -1,4 +1,4 @@
-"""What a run came to, as HTML."""
+"""The report of a run as HTML."""
 
 from msgspec.structs import replace
 

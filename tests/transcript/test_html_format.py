@@ -1,4 +1,4 @@
-"""The page of a transcript: what it tells, and that nothing in it is more than text."""
+"""A transcript as HTML: its content, and that untrusted text stays text."""
 
 import re
 from typing import Any
@@ -170,7 +170,7 @@ def test_closed_whiteboard_is_shown_with_its_elements() -> None:
 
 
 def replace_all_texts(value: Any, poison: str) -> Any:
-    """Put a text into every place of a value that can hold any."""
+    """Replace every text in a value."""
     match value:
         case str():
             return poison
@@ -216,12 +216,12 @@ def test_hostile_text_is_escaped_in_every_field(poison: str) -> None:
 def test_mixed_hostile_text_is_escaped(poison: str) -> None:
     page = HtmlFormat()
     earlier = participant_message(0, poison, model=poison, version=1, versions=2)
-    told = [
+    turns = [
         VersionedTurn(participant_message(0, poison, thoughts=poison), (earlier,)),
         VersionedTurn(participant_message(1, poison * 2)),
     ]
     parse_safe_html(
         page.render_start(replace(DISCUSSION, title=poison))
-        + page.render_turns(told, {})
+        + page.render_turns(turns, {})
         + page.render_end(EMPTY_BOARD)
     )

@@ -1,4 +1,4 @@
-"""Markdown as HTML that can do nothing."""
+"""Markdown as safe HTML."""
 
 import pytest
 from hypothesis import given

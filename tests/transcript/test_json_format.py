@@ -36,5 +36,5 @@ def test_json_format_decodes_as_transcript() -> None:
 
 def test_json_format_of_empty_discussion_is_object() -> None:
     form = JsonFormat()
-    told = msgspec.json.decode(form.render_start(DISCUSSION) + form.render_end(EMPTY_BOARD))
-    assert (told["moot"], told["messages"], told["runs"], told["files"]) == (1, [], [], [])
+    document = msgspec.json.decode(form.render_start(DISCUSSION) + form.render_end(EMPTY_BOARD))
+    assert (document["moot"], document["messages"], document["runs"], document["files"]) == (1, [], [], [])

@@ -1,4 +1,4 @@
-"""A transcript as Markdown, as it is read."""
+"""A transcript as Markdown."""
 
 from inline_snapshot import snapshot
 from msgspec.structs import replace
@@ -20,13 +20,13 @@ from tests.support.whiteboard_lesson import LESSON_ACTIONS as DRAWN
 
 def test_markdown_format_of_debate() -> None:
     form = MarkdownFormat()
-    told = (
+    markdown = (
         form.render_start(DISCUSSION)
         + form.render_turns(single_version_turns(MESSAGES), FILES)
         + form.render_report(REPORT)
         + form.render_end(EMPTY_BOARD)
     )
-    assert told == snapshot("""\
+    assert markdown == snapshot("""\
 # Shall we split it?
 
 Debate, 2026-11-15 12:00 UTC
@@ -148,10 +148,10 @@ Left out: 2 quotes that are in no answer
 def test_markdown_format_of_lesson() -> None:
     form = MarkdownFormat()
     turn = participant_message(0, "Look.", "turn", lesson_items='[{"type":"action","name":"wb_open","params":{}}]')
-    told = form.render_start(DISCUSSION) + form.render_turns(
+    markdown = form.render_start(DISCUSSION) + form.render_turns(
         single_version_turns([user_message(visible_to=("beta",)), turn]), {}
     )
-    assert told + form.render_report(LESSON_REPORT) + form.render_end(replay_actions(DRAWN)) == snapshot("""\
+    assert markdown + form.render_report(LESSON_REPORT) + form.render_end(replay_actions(DRAWN)) == snapshot("""\
 # Shall we split it?
 
 Debate, 2026-11-15 12:00 UTC
@@ -207,12 +207,12 @@ def test_results_are_escaped_at_line_start() -> None:
         ("- Three", r"\- Three"),
         ("4 four", "4 four"),
     ):
-        told = MarkdownFormat().render_report(replace(REPORT, summary=replace(REPORT.summary, overview=words)))
-        assert told.splitlines()[2] == line
+        markdown = MarkdownFormat().render_report(replace(REPORT, summary=replace(REPORT.summary, overview=words)))
+        assert markdown.splitlines()[2] == line
 
 
 def test_reasoning_stays_inside_block_quote() -> None:
-    told = MarkdownFormat().render_turns(
+    markdown = MarkdownFormat().render_turns(
         single_version_turns([participant_message(0, "So.", thoughts="One\n\n## Beta\nTwo")]), {}
     )
-    assert "> One\n>\n> ## Beta\n> Two\n\nSo." in told
+    assert "> One\n>\n> ## Beta\n> Two\n\nSo." in markdown

@@ -18,10 +18,10 @@ def test_debate_summary_json_has_documented_field_names() -> None:
         cross_model=TableSummary(agreements=("Yes.",), disagreements=(), convergence_summary="All the way."),
         per_model=(row,),
     )
-    told = msgspec.json.decode(msgspec.json.encode(summary))
-    assert list(told) == ["original_prompt", "overview", "cross_model", "per_model"]
-    assert list(told["cross_model"]) == ["agreements", "disagreements", "convergence_summary"]
-    assert list(told["per_model"][0]) == [
+    encoded = msgspec.json.decode(msgspec.json.encode(summary))
+    assert list(encoded) == ["original_prompt", "overview", "cross_model", "per_model"]
+    assert list(encoded["cross_model"]) == ["agreements", "disagreements", "convergence_summary"]
+    assert list(encoded["per_model"][0]) == [
         "participant",
         "initial_summary",
         "refined_summary",

@@ -39,9 +39,9 @@ def test_every_error_is_a_moot_error() -> None:
 
 
 def test_provider_error_has_fault_and_its_message() -> None:
-    trouble = make_fault("auth", "Key rejected for openai.")
-    error = ProviderError(trouble)
-    assert error.fault is trouble
+    fault = make_fault("auth", "Key rejected for openai.")
+    error = ProviderError(fault)
+    assert error.fault is fault
     assert str(error) == "Key rejected for openai."
 
 

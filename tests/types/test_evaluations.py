@@ -39,7 +39,7 @@ def make_round(*passed: bool) -> ImprovementRound:
 
 
 def pass_lists() -> st.SearchStrategy[list[tuple[bool, ...]]]:
-    """A first judgement and those of some rounds, of as many assertions each."""
+    """Draw the verdicts of a first judgement and of some rounds, with equally many assertions."""
     return st.integers(1, 5).flatmap(
         lambda count: st.lists(st.tuples(*[st.booleans()] * count), min_size=1, max_size=20)
     )

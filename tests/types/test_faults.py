@@ -39,5 +39,5 @@ def test_zero_retry_after_differs_from_none() -> None:
 
 
 def test_fault_survives_json_round_trip() -> None:
-    trouble = make_fault("rate_limit", "Slow down.", retry_after=1.5)
-    assert msgspec.json.decode(msgspec.json.encode(trouble), type=Fault) == trouble
+    fault = make_fault("rate_limit", "Slow down.", retry_after=1.5)
+    assert msgspec.json.decode(msgspec.json.encode(fault), type=Fault) == fault

@@ -34,7 +34,7 @@ def test_extracted_knowledge_has_optional_fields() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "said"),
+    ("field", "fields"),
     [
         ("usefulness", {**make_knowledge(), "usefulness": 1.1}),
         ("usefulness", {**make_knowledge(), "usefulness": -0.1}),
@@ -46,9 +46,9 @@ def test_extracted_knowledge_has_optional_fields() -> None:
         ("insights", {**make_knowledge(), "insights": [INSIGHT] * 31}),
     ],
 )
-def test_invalid_extracted_knowledge_is_rejected_by_field(field: str, said: dict[str, Any]) -> None:
+def test_invalid_extracted_knowledge_is_rejected_by_field(field: str, fields: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError, match=field):
-        msgspec.convert(said, ExtractedKnowledge)
+        msgspec.convert(fields, ExtractedKnowledge)
 
 
 @pytest.mark.parametrize(
@@ -74,5 +74,5 @@ def test_invalid_extracted_pattern_is_rejected_by_field(field: str, changed: dic
 def test_discussion_summary_is_up_to_date_while_it_covers_four_fifths_of_messages(
     covered: int, now: int, covers: bool
 ) -> None:
-    recap = DiscussionSummary(id="r", discussion="d", points=(), messages=covered, model="a/b", created_at=0.0)
-    assert recap.is_up_to_date(now) == covers
+    summary = DiscussionSummary(id="r", discussion="d", points=(), messages=covered, model="a/b", created_at=0.0)
+    assert summary.is_up_to_date(now) == covers

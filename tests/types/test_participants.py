@@ -20,8 +20,8 @@ def test_default_names_are_numbered_after_omega() -> None:
 
 
 def test_make_participants_gives_unique_names_and_ids() -> None:
-    seated = make_participants(("scripted/echo",) * 100)
-    assert len({p.name for p in seated}) == len({p.id for p in seated}) == 100
+    participants = make_participants(("scripted/echo",) * 100)
+    assert len({p.name for p in participants}) == len({p.id for p in participants}) == 100
 
 
 def test_participant_ids_are_url_safe() -> None:

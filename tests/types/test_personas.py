@@ -20,15 +20,15 @@ def test_level_grows_every_ten_uses(uses: int, reached: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "fields",
     [{"description": "Doubts."}, {"system_prompt": "Doubt."}, {"description": "a", "colour": "#AbCdEf"}],
 )
-def test_persona_draft_accepts_description_or_system_prompt(said: dict[str, Any]) -> None:
-    assert msgspec.convert({"name": "Sceptic", **said}, PersonaDraft).name == "Sceptic"
+def test_persona_draft_accepts_description_or_system_prompt(fields: dict[str, Any]) -> None:
+    assert msgspec.convert({"name": "Sceptic", **fields}, PersonaDraft).name == "Sceptic"
 
 
 @pytest.mark.parametrize(
-    ("field", "said"),
+    ("field", "fields"),
     [
         ("system_prompt", {"name": "Sceptic", "description": "  "}),
         ("name", {"description": "Doubts."}),
@@ -41,9 +41,9 @@ def test_persona_draft_accepts_description_or_system_prompt(said: dict[str, Any]
         ("uses", {"name": "Sceptic", "description": "Doubts.", "uses": 1000}),
     ],
 )
-def test_invalid_persona_draft_is_rejected_by_field(field: str, said: dict[str, Any]) -> None:
+def test_invalid_persona_draft_is_rejected_by_field(field: str, fields: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError, match=field):
-        msgspec.convert(said, PersonaDraft)
+        msgspec.convert(fields, PersonaDraft)
 
 
 def test_persona_change_has_only_given_fields() -> None:

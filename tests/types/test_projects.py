@@ -12,7 +12,7 @@ def test_project_draft_needs_only_name_and_post_draft_is_unpublished() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "type_", "said"),
+    ("field", "type_", "fields"),
     [
         ("name", ProjectDraft, {"name": ""}),
         ("description", ProjectDraft, {"name": "Moot", "description": "x" * 4001}),
@@ -24,9 +24,9 @@ def test_project_draft_needs_only_name_and_post_draft_is_unpublished() -> None:
         ("published_at", PostChange, {"published_at": 1.0}),
     ],
 )
-def test_invalid_project_or_post_is_rejected_by_field(field: str, type_: type[Any], said: dict[str, Any]) -> None:
+def test_invalid_project_or_post_is_rejected_by_field(field: str, type_: type[Any], fields: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError, match=field):
-        msgspec.convert(said, type_)
+        msgspec.convert(fields, type_)
 
 
 def test_project_and_post_changes_have_only_given_fields() -> None:

@@ -77,8 +77,8 @@ def test_inactive_advisors_do_not_respond() -> None:
 
 
 def test_first_recipient_responds_when_no_advisor_is_active() -> None:
-    nobody = tuple(replace(who, active=False) for who in PARTICIPANTS)
-    plan = RunPlan(mode="advisors", participants=nobody)
+    inactive = tuple(replace(who, active=False) for who in PARTICIPANTS)
+    plan = RunPlan(mode="advisors", participants=inactive)
     assert ([who.id for who in plan.responding_participants], plan.has_advisors) == (["alpha"], False)
     assert [who.id for who in replace(plan, to=("beta", "gamma")).responding_participants] == ["beta"]
     assert replace(plan, to=()).responding_participants == ()

@@ -184,9 +184,9 @@ def test_turn_with_other_status_keeps_its_actions(status: TurnStatus) -> None:
 
 
 def test_rejected_actions_and_text_are_no_actions() -> None:
-    said = TextDelta(**turn_fields(FIRST_TURN), text="wb_open")  # type: ignore[arg-type]
+    speech = TextDelta(**turn_fields(FIRST_TURN), text="wb_open")  # type: ignore[arg-type]
     dropped = ActionRejected(**turn_fields(FIRST_TURN), name="wb_open", reason="No.")  # type: ignore[arg-type]
-    assert action_names(lesson.turn_started(FIRST_TURN), said, dropped) == []
+    assert action_names(lesson.turn_started(FIRST_TURN), speech, dropped) == []
 
 
 @given(st.lists(st.text("ab c", max_size=5), max_size=20))

@@ -1,4 +1,4 @@
-"""What clients send and get, in the very words of the wire."""
+"""Requests and events of the stateless API, with the exact names of the JSON fields."""
 
 from typing import Any, get_args
 
@@ -159,8 +159,8 @@ def test_director_state_survives_round_trip() -> None:
         agent_response("mira", actionCount=1, whiteboardActions=[whiteboard_action("wb_open")]),
         whiteboard_ledger=(whiteboard_action("wb_open"),),
     )
-    kept = parse_request(directorState=sent).director_state
-    assert msgspec.json.decode(msgspec.json.encode(kept)) == sent
+    state = parse_request(directorState=sent).director_state
+    assert msgspec.json.decode(msgspec.json.encode(state)) == sent
 
 
 def test_chat_request_ignores_unknown_fields() -> None:

@@ -1,4 +1,4 @@
-"""Of every turn one version is shown, in the place of the first."""
+"""Each turn shows one version, at the position of the first."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Markup as a tree, to be looked into."""
+"""Parses markup into a tree."""
 
 from xml.etree import ElementTree as ET
 
@@ -6,5 +6,5 @@ Node = ET.Element
 
 
 def parse_markup(markup: str) -> Node:
-    """Read a fragment; its parts are the children of what is returned."""
+    """Parse a fragment. Its elements are the children of the returned element."""
     return ET.fromstring(f"<g>{markup}</g>".encode())  # noqa: S314 - made by the code under test

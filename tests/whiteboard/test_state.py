@@ -138,7 +138,7 @@ def test_id_of_deleted_line_is_not_reused() -> None:
 
 def test_action_on_unknown_target_is_reported_and_changes_nothing() -> None:
     board = make_board(TEXT_DRAWING, CODE_DRAWING)
-    told: list[tuple[Action, str]] = [
+    problems: list[tuple[Action, str]] = [
         (
             DeleteElement(element_id="sun"),
             "There is no element sun on the whiteboard; there is text-1, code-1.",
@@ -149,7 +149,7 @@ def test_action_on_unknown_target_is_reported_and_changes_nothing() -> None:
             "text-1 is not a code element. Delete it and draw it again.",
         ),
     ]
-    for action, why in told:
+    for action, why in problems:
         assert find_action_problem(board, action) == why
         assert apply_action(board, action) == board
     assert find_action_problem(EMPTY_BOARD, DeleteElement(element_id="sun")) == (

@@ -28,7 +28,7 @@ const three = ["1", "2", "3"].map((id) => run(id, turn(id, "alpha"), turn(id, "a
 const current = run("4", turn("4", "alpha"), turn("4", "beta"));
 const all = open([...three, current]);
 
-test("in its first three turns an advisor asks, and then it speaks freely", () => {
+test("an advisor asks questions in its first three turns and advises after that", () => {
   const [first, , third] = all.runs;
   assert.ok(first && third);
   assert.deepEqual(advisorPhase(all, DISCUSSION, first, "alpha"), { kind: "asks", turn: 1, total: 3 });
@@ -36,12 +36,12 @@ test("in its first three turns an advisor asks, and then it speaks freely", () =
   assert.deepEqual(advisorPhase(all, DISCUSSION, current, "alpha"), { kind: "speaks" });
 });
 
-test("its own turns count: whoever joins late begins with questions", () => {
+test("only an advisor's own turns count: one that joins late starts with questions", () => {
   assert.deepEqual(advisorPhase(all, DISCUSSION, current, "beta"), { kind: "asks", turn: 1, total: 3 });
   assert.deepEqual(nextAdvisorPhase(all, DISCUSSION, current, "beta"), { kind: "asks", turn: 2, total: 3 });
 });
 
-test("a turn that failed does not count, nor another version of an answer, nor a synthesis", () => {
+test("failed turns, regenerated answers and syntheses do not count", () => {
   const runs = [
     run("1", turn("1", "alpha", { state: "failed" })),
     { ...run("2", turn("2", "alpha")), regenerate: "msg_1" },
@@ -55,7 +55,7 @@ test("a turn that failed does not count, nor another version of an answer, nor a
   });
 });
 
-test("a discussion has its own rule, and 0 lets all speak freely at once", () => {
+test("a discussion sets the number of question turns, and 0 skips them", () => {
   const rules = (question_turns: number) => ({ ...DISCUSSION, advisors: { question_turns } }) as Discussion;
   const [first] = all.runs;
   assert.ok(first);
@@ -63,27 +63,27 @@ test("a discussion has its own rule, and 0 lets all speak freely at once", () =>
   assert.deepEqual(advisorPhase(all, rules(5), current, "alpha"), { kind: "asks", turn: 4, total: 5 });
 });
 
-test("what is on a page that was not read is not guessed", () => {
+test("the phase is unknown while older pages are not loaded", () => {
   const cut = open([...three.slice(1), current], 40);
   assert.equal(advisorPhase(cut, DISCUSSION, current, "alpha"), null);
   assert.deepEqual(nextAdvisorPhase(cut, DISCUSSION, current, "alpha"), { kind: "speaks" });
 });
 
-test("a phase is told in words", () => {
+test("a phase has a label", () => {
   assert.equal(phaseLabel({ kind: "asks", turn: 2, total: 3 }), "Asking, round 2 of 3");
   assert.equal(phaseLabel({ kind: "speaks" }), "Advising");
 });
 
-test("advice is parted into answers, words to each other, and what it comes to", () => {
+test("turns are split into answers, replies, passes and syntheses", () => {
   const turns = [
     turn("1", "alpha"),
     turn("1", "alpha", { text: "You are wrong, Beta." }, "cross_talk"),
     turn("1", "beta", { text: "Pass. " }, "cross_talk"),
     turn("1", "alpha", { role: "synthesis" }, "synthesis"),
   ];
-  const { answers, replies, passes: passed, syntheses } = splitAdvice(turns);
+  const { answers, replies, passes, syntheses } = splitAdvice(turns);
   assert.deepEqual(
-    [answers, replies, passed, syntheses].map((some) => some.map((one) => turns.indexOf(one))),
+    [answers, replies, passes, syntheses].map((some) => some.map((one) => turns.indexOf(one))),
     [[0], [1], [2], [3]],
   );
 });

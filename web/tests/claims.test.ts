@@ -3,15 +3,15 @@ import { test } from "node:test";
 import { groupClaims, rankingRows } from "../src/features/modes/debate/claims.ts";
 import type { Claim } from "../src/api/types.ts";
 
-const voice = (participant: string) => ({ participant, quote: "", message: "msg_1" });
+const claimQuote = (participant: string) => ({ participant, quote: "", message: "msg_1" });
 const claim = (words: string, by: string[], against: string[] = []): Claim => ({
   claim: words,
-  supporters: by.map(voice),
-  opponents: against.map(voice),
+  supporters: by.map(claimQuote),
+  opponents: against.map(claimQuote),
   minority: by.length < against.length,
 });
 
-test("what is disputed comes first, then what several hold, then what one says", () => {
+test("disputed claims come first, then shared ones, then single ones", () => {
   const groups = groupClaims([
     claim("one says", ["alpha"]),
     claim("several hold", ["alpha", "beta"]),
@@ -28,8 +28,8 @@ test("what is disputed comes first, then what several hold, then what one says",
   assert.deepEqual(groupClaims([]), []);
 });
 
-test("who has as many points shares the place, and the next place is left out", () => {
-  const places = rankingRows({
+test("equal points share a position, and the next position is skipped", () => {
+  const rows = rankingRows({
     answers: [
       { participant: "alpha", points: 3, votes: 2 },
       { participant: "beta", points: 3, votes: 2 },
@@ -38,26 +38,26 @@ test("who has as many points shares the place, and the next place is left out", 
     votes: { alpha: [["beta", "gamma"]], beta: [["alpha"], ["gamma"]], gamma: [["alpha"], ["beta"]] },
   });
   assert.deepEqual(
-    places.map((one) => [one.position, one.share]),
+    rows.map((one) => [one.position, one.share]),
     [
       [1, 1],
       [1, 1],
       [3, 0],
     ],
   );
-  assert.deepEqual(places[2]?.voterPositions, [
+  assert.deepEqual(rows[2]?.voterPositions, [
     { voter: "alpha", place: 1 },
     { voter: "beta", place: 2 },
   ]);
 });
 
-test("where nobody has a point, no bar is drawn", () => {
-  const places = rankingRows({ answers: [{ participant: "alpha", points: 0, votes: 1 }], votes: {} });
-  assert.equal(places[0]?.share, 0);
+test("without points, shares are 0", () => {
+  const rows = rankingRows({ answers: [{ participant: "alpha", points: 0, votes: 1 }], votes: {} });
+  assert.equal(rows[0]?.share, 0);
 });
 
-test("who was judged by fewer is not behind for that: places are those of the points a vote", () => {
-  const places = rankingRows({
+test("positions follow the points per vote, so that fewer votes are no disadvantage", () => {
+  const rows = rankingRows({
     answers: [
       { participant: "alpha", points: 2, votes: 1 },
       { participant: "beta", points: 3, votes: 2 },
@@ -65,7 +65,7 @@ test("who was judged by fewer is not behind for that: places are those of the po
     votes: {},
   });
   assert.deepEqual(
-    places.map(({ position: place, share }) => [place, share]),
+    rows.map(({ position, share }) => [position, share]),
     [
       [1, 1],
       [2, 0.75],

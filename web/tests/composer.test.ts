@@ -10,17 +10,17 @@ import {
 import { HISTORY_START, messageHistory, stepHistory } from "../src/features/composer/history.ts";
 import { describeSendError } from "../src/features/composer/rejected-files.ts";
 
-test("one goes back through what one said, and forth to what one was writing", () => {
-  const said = messageHistory(["First", "Again", "First", "Last"]);
-  assert.deepEqual(said, ["Last", "First", "Again"]);
-  const once = stepHistory(HISTORY_START, 1, said, "draft");
-  const twice = stepHistory(once?.history ?? HISTORY_START, 1, said, once?.words ?? "");
+test("the history goes back through sent messages, and forward to the draft", () => {
+  const history = messageHistory(["First", "Again", "First", "Last"]);
+  assert.deepEqual(history, ["Last", "First", "Again"]);
+  const once = stepHistory(HISTORY_START, 1, history, "draft");
+  const twice = stepHistory(once?.history ?? HISTORY_START, 1, history, once?.words ?? "");
   assert.equal(twice?.words, "First");
-  const back = stepHistory(twice?.history ?? HISTORY_START, -1, said, "First");
-  assert.equal(stepHistory(back?.history ?? HISTORY_START, -1, said, "Last")?.words, "draft");
+  const back = stepHistory(twice?.history ?? HISTORY_START, -1, history, "First");
+  assert.equal(stepHistory(back?.history ?? HISTORY_START, -1, history, "Last")?.words, "draft");
 });
 
-test("beyond the oldest and the newest there is nothing", () => {
+test("the history ends at its oldest message and at the draft", () => {
   assert.equal(stepHistory(HISTORY_START, -1, ["One"], "draft"), null);
   assert.equal(stepHistory({ stepsBack: 1, draft: "" }, 1, ["One"], "One"), null);
 });
@@ -32,7 +32,7 @@ test("text, images and PDF may be attached", () => {
     assert.equal(rejectionReason(file("it", type)), null, type);
 });
 
-test("what cannot be attached is said in words", () => {
+test("a rejected file has a reason", () => {
   assert.match(rejectionReason(file("a.mp4", "video/mp4")) ?? "", /a\.mp4: Unsupported file type/);
   assert.match(rejectionReason(file("a.svg", "image/svg+xml")) ?? "", /Unsupported file type/);
   assert.match(rejectionReason(file("a.txt", "text/plain", 0)) ?? "", /empty/);
@@ -42,7 +42,7 @@ test("what cannot be attached is said in words", () => {
   );
 });
 
-test("a message takes as many files as there is room for", () => {
+test("files above the limit are rejected", () => {
   const many = Array.from({ length: 4 }, (_, place) => file(`${place}.txt`, "text/plain"));
   const { files, objections } = checkAttachments(
     [...many, file("a.zip", "application/zip")],
@@ -52,11 +52,11 @@ test("a message takes as many files as there is room for", () => {
   assert.equal(objections.length, 2);
 });
 
-test("sizes are written as people say them", () => {
+test("file sizes are formatted in B, kB and MB", () => {
   assert.deepEqual([900, 2048, 1.5 * 1024 * 1024].map(formatBytes), ["900 B", "2 kB", "1.5 MB"]);
 });
 
-test("a refusal says where it is mended, and whether nothing was taken", () => {
+test("a send error has a link to its solution, and says whether the server rejected the message", () => {
   assert.equal(describeSendError({ status: 402, message: "Over." }).link?.path, "/usage");
   assert.equal(describeSendError({ status: 400, message: "No key for openai." }).link?.path, "/models");
   assert.equal(

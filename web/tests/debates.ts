@@ -1,21 +1,25 @@
-/** Debates as the server tells of them, for tests that look at what is shown of one. */
+/** Builds the events, runs and reports of debates. */
 
 import { emptyDiscussion, applyEvents } from "../src/state/discussion.ts";
 import type { Run } from "../src/state/run.ts";
 import type { RunReport } from "../src/api/types.ts";
-import { begins, numbered, started, stops } from "./events.ts";
+import { turnStarted, numberEvents, runStarted, turnEnded } from "./events.ts";
 
-export const PEOPLE = ["alpha", "beta", "gamma"];
+export const PARTICIPANTS = ["alpha", "beta", "gamma"];
 
-export const stage = (name: string, round = 0) => ({ type: "stage_started", stage: name, round });
-export const speaks = (who: string, at: string, round = 0) => ({ ...begins(who), stage: at, round });
-export const ends = (who: string, at: string, status = "completed", round = 0) => ({
-  ...stops(who, `${who} in ${at}`, status),
-  stage: at,
+export const stageStarted = (name: string, round = 0) => ({ type: "stage_started", stage: name, round });
+export const turnStartedIn = (who: string, stage: string, round = 0) => ({
+  ...turnStarted(who),
+  stage,
+  round,
+});
+export const turnEndedIn = (who: string, stage: string, status = "completed", round = 0) => ({
+  ...turnEnded(who, `${who} in ${stage}`, status),
+  stage,
   round,
   fault: status === "failed" ? { kind: "auth", message: "Key rejected." } : null,
 });
-export const tells = (kind: string, message: string, participant: string | null = null) => ({
+export const notice = (kind: string, message: string, participant: string | null = null) => ({
   type: "notice",
   kind,
   message,
@@ -23,15 +27,23 @@ export const tells = (kind: string, message: string, participant: string | null 
   charge: null,
 });
 
-/** The run that one has heard so much of. */
-export function heardOf(...events: readonly object[]): Run {
-  const [run] = applyEvents(emptyDiscussion("dis_1"), numbered("run_1", started, ...events)).runs;
-  if (!run) throw new Error("nothing was heard");
+/** Apply events to an empty run. */
+export function runFromEvents(...events: readonly object[]): Run {
+  const [run] = applyEvents(emptyDiscussion("dis_1"), numberEvents("run_1", runStarted, ...events)).runs;
+  if (!run) throw new Error("the events have no run");
   return run;
 }
 
-export const BOTH_FIRST = [stage("initial"), speaks("alpha", "initial"), speaks("beta", "initial")];
-export const FIRST_OVER = [...BOTH_FIRST, ends("alpha", "initial"), ends("beta", "initial")];
+export const FIRST_ANSWERS_STARTED = [
+  stageStarted("initial"),
+  turnStartedIn("alpha", "initial"),
+  turnStartedIn("beta", "initial"),
+];
+export const FIRST_ANSWERS_ENDED = [
+  ...FIRST_ANSWERS_STARTED,
+  turnEndedIn("alpha", "initial"),
+  turnEndedIn("beta", "initial"),
+];
 
 export function report(parts: Partial<RunReport> = {}): RunReport {
   return {

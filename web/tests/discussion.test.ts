@@ -12,18 +12,18 @@ import {
 } from "../src/state/discussion.ts";
 import type { Event } from "../src/api/types.ts";
 import {
-  begins,
-  draws,
-  ended,
-  live,
+  turnStarted,
+  actionTaken,
+  runEnded,
+  liveRun,
   message,
-  numbered,
+  numberEvents,
   page,
-  retracts,
-  says,
-  started,
-  stops,
-  thinks,
+  textRetracted,
+  textDelta,
+  runStarted,
+  turnEnded,
+  thoughtDelta,
 } from "./events.ts";
 
 const RUN = "run_1";
@@ -31,38 +31,38 @@ const OPEN = emptyDiscussion("dis_1");
 const texts = (open: OpenDiscussion) =>
   open.runs.flatMap((run) => run.turns.map((turn) => `${turn.participant}: ${turn.text}`));
 
-const TWO_ANSWERS = numbered(
+const TWO_ANSWERS = numberEvents(
   RUN,
-  started,
-  begins("alpha"),
-  begins("beta"),
-  says("alpha", "Round "),
-  says("beta", "Square"),
-  thinks("alpha", "hm"),
-  says("alpha", "tables."),
-  stops("alpha", "Round tables."),
-  stops("beta", "Square"),
-  ended(),
+  runStarted,
+  turnStarted("alpha"),
+  turnStarted("beta"),
+  textDelta("alpha", "Round "),
+  textDelta("beta", "Square"),
+  thoughtDelta("alpha", "hm"),
+  textDelta("alpha", "tables."),
+  turnEnded("alpha", "Round tables."),
+  turnEnded("beta", "Square"),
+  runEnded(),
 );
 
-test("two speak at the same time, each in its own turn", () => {
+test("two participants stream at the same time, each into its own turn", () => {
   const open = applyEvents(OPEN, TWO_ANSWERS);
   assert.deepEqual(texts(open), ["alpha: Round tables.", "beta: Square"]);
   assert.equal(open.runs[0]?.turns[0]?.thoughts, "");
   assert.equal(hasLiveRun(open), false);
 });
 
-test("an attempt that begins anew discards what was shown of the turn, and what was drawn in it", () => {
+test("a new attempt discards the text and the actions of the last one", () => {
   const open = applyEvents(
     OPEN,
-    numbered(
+    numberEvents(
       RUN,
-      started,
-      begins("alpha"),
-      says("alpha", "Wro"),
-      draws("alpha"),
-      begins("alpha", 2),
-      says("alpha", "Right"),
+      runStarted,
+      turnStarted("alpha"),
+      textDelta("alpha", "Wro"),
+      actionTaken("alpha"),
+      turnStarted("alpha", 2),
+      textDelta("alpha", "Right"),
     ),
   );
   assert.deepEqual(texts(open), ["alpha: Right"]);
@@ -70,27 +70,33 @@ test("an attempt that begins anew discards what was shown of the turn, and what 
   assert.equal(open.runs[0]?.turns[0]?.attempt, 2);
 });
 
-test("text that was retracted comes again as thought", () => {
+test("retracted text is replaced by thoughts", () => {
   const open = applyEvents(
     OPEN,
-    numbered(
+    numberEvents(
       RUN,
-      started,
-      begins("alpha"),
-      says("alpha", "Hm"),
-      retracts("alpha"),
-      thinks("alpha", "Hm"),
-      says("alpha", "Yes"),
+      runStarted,
+      turnStarted("alpha"),
+      textDelta("alpha", "Hm"),
+      textRetracted("alpha"),
+      thoughtDelta("alpha", "Hm"),
+      textDelta("alpha", "Yes"),
     ),
   );
   assert.deepEqual(texts(open), ["alpha: Yes"]);
   assert.equal(open.runs[0]?.turns[0]?.thoughts, "Hm");
 });
 
-test("a failed turn is a value beside the others", () => {
+test("a failed turn does not affect the others", () => {
   const open = applyEvents(
     OPEN,
-    numbered(RUN, started, begins("alpha"), stops("alpha", "", "failed"), begins("beta")),
+    numberEvents(
+      RUN,
+      runStarted,
+      turnStarted("alpha"),
+      turnEnded("alpha", "", "failed"),
+      turnStarted("beta"),
+    ),
   );
   assert.deepEqual(
     open.runs[0]?.turns.map((turn) => turn.state),
@@ -98,13 +104,13 @@ test("a failed turn is a value beside the others", () => {
   );
 });
 
-test("what goes on is asked for after the newest number that was heard", () => {
+test("cursors have the last event of each live run", () => {
   assert.deepEqual(eventCursors(applyEvents(OPEN, TWO_ANSWERS.slice(0, 5))), [`${RUN}:5`]);
   assert.deepEqual(eventCursors(applyEvents(OPEN, TWO_ANSWERS)), []);
-  assert.deepEqual(eventCursors(withPage(OPEN, page([], [live(RUN)]))), [`${RUN}:0`]);
+  assert.deepEqual(eventCursors(withPage(OPEN, page([], [liveRun(RUN)]))), [`${RUN}:0`]);
 });
 
-test("messages that were read come before what is heard, and older pages before them", () => {
+test("older pages come first, then loaded messages, then streamed runs", () => {
   const newest = page(
     [message("m3", "run_2", null, "And?", 3), message("m4", "run_2", "alpha", "So.", 4)],
     [],
@@ -112,7 +118,7 @@ test("messages that were read come before what is heard, and older pages before 
   );
   const older = page([message("m1", RUN, null, "Why?", 1), message("m2", RUN, "alpha", "Because.", 2)]);
   const open = withOlderPage(
-    applyEvents(withPage(OPEN, newest), numbered("run_3", started, begins("beta"))),
+    applyEvents(withPage(OPEN, newest), numberEvents("run_3", runStarted, turnStarted("beta"))),
     older,
   );
   assert.deepEqual(
@@ -123,7 +129,7 @@ test("messages that were read come before what is heard, and older pages before 
   assert.equal(open.runs[0]?.userMessage?.content, "Why?");
 });
 
-test("a run that is split over two pages is one run", () => {
+test("a run on two pages is merged into one run", () => {
   const open = withOlderPage(
     withPage(OPEN, page([message("m2", RUN, "alpha", "Because.", 2)], [], 2)),
     page([message("m1", RUN, null, "Why?", 1)]),
@@ -132,13 +138,13 @@ test("a run that is split over two pages is one run", () => {
   assert.equal(open.runs[0]?.userMessage?.content, "Why?");
 });
 
-test("of a resync everything from the start is heard again, and nothing twice", () => {
-  const some = applyEvents(OPEN, TWO_ANSWERS.slice(0, 7));
-  const again = applyEvents(some, [{ type: "resync", run: RUN, after: 0 }, ...TWO_ANSWERS]);
-  assert.deepEqual(texts(again), ["alpha: Round tables.", "beta: Square"]);
+test("after a resync, repeated events are not applied twice", () => {
+  const partial = applyEvents(OPEN, TWO_ANSWERS.slice(0, 7));
+  const resynced = applyEvents(partial, [{ type: "resync", run: RUN, after: 0 }, ...TWO_ANSWERS]);
+  assert.deepEqual(texts(resynced), ["alpha: Round tables.", "beta: Square"]);
 });
 
-test("whoever reads the page and listens at any moment comes to the same state", () => {
+test("loading and streaming give the same state, whatever their order", () => {
   const stored = [
     message("m0", RUN, null, "Why?", 1),
     message("m1", RUN, "alpha", "Round tables.", 2),
@@ -146,14 +152,14 @@ test("whoever reads the page and listens at any moment comes to the same state",
   ];
   const at = fc.integer({ min: 0, max: TWO_ANSWERS.length });
   fc.assert(
-    fc.property(at, at, at, (read, left, back) => {
+    fc.property(at, at, at, (loadedAt, lastApplied, replayFrom) => {
       const known = stored.filter(
-        (one, place) => place === 0 || TWO_ANSWERS[6 + place]!.seq <= read || !one.participant,
+        (one, place) => place === 0 || TWO_ANSWERS[6 + place]!.seq <= loadedAt || !one.participant,
       );
-      const first = withPage(OPEN, page(known, read < TWO_ANSWERS.length ? [live(RUN)] : []));
-      const here = applyEvents(first, TWO_ANSWERS.slice(0, left));
-      const after = Math.min(back, left);
-      const open = withPage(applyEvents(here, TWO_ANSWERS.slice(after)), page(stored));
+      const first = withPage(OPEN, page(known, loadedAt < TWO_ANSWERS.length ? [liveRun(RUN)] : []));
+      const streamed = applyEvents(first, TWO_ANSWERS.slice(0, lastApplied));
+      const after = Math.min(replayFrom, lastApplied);
+      const open = withPage(applyEvents(streamed, TWO_ANSWERS.slice(after)), page(stored));
       assert.deepEqual(texts(open).sort(), ["alpha: Round tables.", "beta: Square"]);
       assert.equal(hasLiveRun(open), false);
       assert.deepEqual(open.runs[0]?.turns.map((turn) => turn.message).sort(), ["m1", "m2"]);
@@ -161,7 +167,7 @@ test("whoever reads the page and listens at any moment comes to the same state",
   );
 });
 
-test("events heard one by one or all at once make the same state", () => {
+test("the batching of events does not change the state", () => {
   const cut = fc.integer({ min: 0, max: TWO_ANSWERS.length });
   fc.assert(
     fc.property(cut, (place) => {
@@ -171,13 +177,13 @@ test("events heard one by one or all at once make the same state", () => {
   );
 });
 
-test("a page that was read before the end and comes after it does not let a run go on for ever", () => {
-  const open = withPage(applyEvents(OPEN, TWO_ANSWERS), page([], [live(RUN)]));
+test("a stale page does not make an ended run live again", () => {
+  const open = withPage(applyEvents(OPEN, TWO_ANSWERS), page([], [liveRun(RUN)]));
   assert.equal(hasLiveRun(open), false);
-  assert.equal(hasLiveRun(withPage(open, page([], [{ ...live(RUN), revision: 1 }]))), true);
+  assert.equal(hasLiveRun(withPage(open, page([], [{ ...liveRun(RUN), revision: 1 }]))), true);
 });
 
-test("a run on an earlier page that is tried again is shown when that page is read, and once", () => {
+test("a retried run on an older page is shown once, after that page is loaded", () => {
   const newest = page([message("m3", "run_2", null, "And?", 3)], [], 3);
   const open = applyEvents(withPage(OPEN, newest), TWO_ANSWERS);
   assert.deepEqual(
@@ -192,21 +198,21 @@ test("a run on an earlier page that is tried again is shown when that page is re
   );
 });
 
-test("what came while nobody listened begins the page anew, where there would be a gap", () => {
+test("a page that would leave a gap replaces the loaded messages", () => {
   const known = withPage(OPEN, page([message("m1", RUN, null, "Why?", 1)]));
   const later = page([message("m9", "run_9", null, "And?", 9)], [], 9);
   const open = withPage(known, later);
   assert.deepEqual([open.runs.map((run) => run.id), open.olderCursor], [["run_9"], 9]);
 });
 
-test("a run that is told from the start again is forgotten first", () => {
-  const other = numbered(
+test("a resync discards the old events of a run", () => {
+  const other = numberEvents(
     RUN,
-    started,
-    begins("alpha"),
-    says("alpha", "Oval"),
-    stops("alpha", "Oval"),
-    ended(),
+    runStarted,
+    turnStarted("alpha"),
+    textDelta("alpha", "Oval"),
+    turnEnded("alpha", "Oval"),
+    runEnded(),
   );
   const open = applyEvents(applyEvents(OPEN, TWO_ANSWERS), [
     { type: "resync", run: RUN, after: 0 },
@@ -215,8 +221,8 @@ test("a run that is told from the start again is forgotten first", () => {
   assert.deepEqual(texts(open), ["alpha: Oval"]);
 });
 
-test("the log of a run that is told again leaves newer versions alone", () => {
-  const renewed = { ...message("m1", RUN, "alpha", "Better.", 2), version: 2, versions: 2 };
-  const open = applyEvents(withPage(OPEN, page([renewed])), TWO_ANSWERS);
+test("repeated events of a run do not overwrite newer versions", () => {
+  const regenerated = { ...message("m1", RUN, "alpha", "Better.", 2), version: 2, versions: 2 };
+  const open = applyEvents(withPage(OPEN, page([regenerated])), TWO_ANSWERS);
   assert.ok(texts(open).includes("alpha: Better."));
 });

@@ -1,4 +1,4 @@
-/** Events as the server writes them, for tests that listen to a table. */
+/** Builds events, messages and runs as the server sends them. */
 
 import type { Discussion, DiscussionDetail, Event, Message, Run } from "../src/api/types.ts";
 
@@ -25,63 +25,63 @@ export const DISCUSSION = {
   updated_at: 1,
 } as unknown as Discussion;
 
-/** Number events as a log does, from 1 and without a gap. */
-export function numbered(run: string, ...events: readonly object[]): Event[] {
+/** Number events like the event log: from 1, without gaps. */
+export function numberEvents(run: string, ...events: readonly object[]): Event[] {
   return events.map((event, place) => ({ run, seq: place + 1, at: place, ...event }) as Event);
 }
 
-const seat = (participant: string, stage = "answer", round = 0) => ({ participant, stage, round });
+const turnKey = (participant: string, stage = "answer", round = 0) => ({ participant, stage, round });
 
-export const started = { type: "run_started", participants: DISCUSSION.participants };
-export const ended = (status = "completed") => ({ type: "run_ended", status });
-export const begins = (who: string, attempt = 1) => ({
+export const runStarted = { type: "run_started", participants: DISCUSSION.participants };
+export const runEnded = (status = "completed") => ({ type: "run_ended", status });
+export const turnStarted = (who: string, attempt = 1) => ({
   type: "turn_started",
-  ...seat(who),
+  ...turnKey(who),
   attempt,
   model: `scripted/${who[0]}`,
 });
-export const says = (who: string, text: string) => ({ type: "text_delta", ...seat(who), text });
-export const thinks = (who: string, text: string) => ({ type: "thought_delta", ...seat(who), text });
-export const retracts = (who: string) => ({ type: "text_retracted", ...seat(who) });
-export const draws = (who: string) => ({
+export const textDelta = (who: string, text: string) => ({ type: "text_delta", ...turnKey(who), text });
+export const thoughtDelta = (who: string, text: string) => ({ type: "thought_delta", ...turnKey(who), text });
+export const textRetracted = (who: string) => ({ type: "text_retracted", ...turnKey(who) });
+export const actionTaken = (who: string) => ({
   type: "action",
-  ...seat(who),
+  ...turnKey(who),
   id: "act",
   action: { name: "wb_open" },
 });
-export const calls = (who: string, id: string, name = "words/write_down") => ({
+export const toolCall = (who: string, id: string, name = "words/write_down") => ({
   type: "tool_call",
-  ...seat(who),
+  ...turnKey(who),
   call_id: id,
   name,
   arguments: '{"text":"Round."}',
 });
-export const asks = (who: string, id: string, repeated = false) => ({
+export const approvalRequested = (who: string, id: string, repeated = false) => ({
   type: "approval_requested",
-  ...seat(who),
+  ...turnKey(who),
   call_id: id,
   name: "words/write_down",
   timeout_seconds: 600,
   repeated,
 });
-export const isTold = (who: string, id: string, outcome = "allow") => ({
+export const approvalResolved = (who: string, id: string, outcome = "allow") => ({
   type: "approval_resolved",
-  ...seat(who),
+  ...turnKey(who),
   call_id: id,
   outcome,
 });
-export const returns = (who: string, id: string, content = "Kept.", is_error = false) => ({
+export const toolResult = (who: string, id: string, content = "Kept.", is_error = false) => ({
   type: "tool_result",
-  ...seat(who),
+  ...turnKey(who),
   call_id: id,
   name: "words/write_down",
   content,
   is_error,
   seconds: 1.24,
 });
-export const stops = (who: string, text: string, status = "completed") => ({
+export const turnEnded = (who: string, text: string, status = "completed") => ({
   type: "turn_ended",
-  ...seat(who),
+  ...turnKey(who),
   status,
   message: { text, thoughts: "", details: "", lesson_items: "" },
   model: `scripted/${who[0]}`,
@@ -126,7 +126,7 @@ export function page(messages: readonly Message[], runs: readonly Run[] = [], be
   return { discussion: DISCUSSION, messages, before, runs, notices: [] } as DiscussionDetail;
 }
 
-export const live = (id: string, regenerates: string | null = null) =>
+export const liveRun = (id: string, regenerates: string | null = null) =>
   ({
     id,
     discussion: "dis_1",

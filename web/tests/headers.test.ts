@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseHeaders } from "../src/features/models/headers.ts";
 
-test("headers are written one a line, and values may have colons", () => {
+test("each line is one header, and values may contain colons", () => {
   assert.deepEqual(parseHeaders("Authorization: Bearer a:b\n\n X-Key:1 "), {
     Authorization: "Bearer a:b",
     "X-Key": "1",
@@ -10,7 +10,7 @@ test("headers are written one a line, and values may have colons", () => {
   assert.deepEqual(parseHeaders(""), {});
 });
 
-test("a line that is no header is told, not left out", () => {
+test("a line that is not a header makes the text invalid", () => {
   assert.equal(parseHeaders("Bearer secret"), null);
   assert.equal(parseHeaders("A: b\nC:"), null);
 });

@@ -4,10 +4,10 @@ import { describeAction, replayActions, describeBoard } from "../src/features/mo
 import { lessonMoments, momentDurationMs, splitTurn } from "../src/features/modes/lesson/moments.ts";
 import { emptyRun, applyRunEvent, type Run } from "../src/state/run.ts";
 import type { ActionTaken } from "../src/api/types.ts";
-import { begins, numbered, retracts, says, started, stops } from "./events.ts";
+import { turnStarted, numberEvents, textRetracted, textDelta, runStarted, turnEnded } from "./events.ts";
 
 type Action = ActionTaken["action"];
-const draw = (who: string, id: string, content: string) => ({
+const drawAction = (who: string, id: string, content: string) => ({
   type: "action",
   participant: who,
   stage: "answer",
@@ -17,21 +17,21 @@ const draw = (who: string, id: string, content: string) => ({
 });
 
 function lesson(id: string, ...events: readonly object[]): Run {
-  return numbered(id, started, ...events).reduce(applyRunEvent, emptyRun(id));
+  return numberEvents(id, runStarted, ...events).reduce(applyRunEvent, emptyRun(id));
 }
 
-const told1 = [
-  begins("alpha"),
-  draw("alpha", "title", "Odd numbers"),
-  says("alpha", "One plus "),
-  says("alpha", "three."),
-  draw("alpha", "law", "n²"),
-  says("alpha", " Luck?"),
-  stops("alpha", "One plus three. Luck?"),
+const LESSON_EVENTS = [
+  turnStarted("alpha"),
+  drawAction("alpha", "title", "Odd numbers"),
+  textDelta("alpha", "One plus "),
+  textDelta("alpha", "three."),
+  drawAction("alpha", "law", "n²"),
+  textDelta("alpha", " Luck?"),
+  turnEnded("alpha", "One plus three. Luck?"),
 ];
 
-test("a turn is cut where something was done", () => {
-  const run = lesson("run_1", ...told1);
+test("a turn is split at its actions", () => {
+  const run = lesson("run_1", ...LESSON_EVENTS);
   const [turn] = run.turns;
   assert.ok(turn);
   assert.deepEqual(
@@ -40,8 +40,8 @@ test("a turn is cut where something was done", () => {
   );
 });
 
-test("of a later version only the words are told, since what it did is not known", () => {
-  const run = lesson("run_1", ...told1);
+test("a later version has only text, because its actions are unknown", () => {
+  const run = lesson("run_1", ...LESSON_EVENTS);
   const later = run.turns.map((turn) => ({ ...turn, text: "Two.", version: 2, versions: 2 }));
   assert.deepEqual(
     later.flatMap((turn) => splitTurn(turn, run.actions)).map(({ text, action }) => [text, action]),
@@ -49,21 +49,21 @@ test("of a later version only the words are told, since what it did is not known
   );
 });
 
-test("a piece that grows keeps its name, so that a mark stays where it is", () => {
+test("a growing part keeps its id", () => {
   const ids = (count: number) => {
-    const run = lesson("run_1", ...told1.slice(0, count));
+    const run = lesson("run_1", ...LESSON_EVENTS.slice(0, count));
     return run.turns.flatMap((turn) => splitTurn(turn, run.actions).map(({ id }) => id));
   };
-  const whole = ids(told1.length);
-  for (let count = 1; count < told1.length; count++) {
+  const whole = ids(LESSON_EVENTS.length);
+  for (let count = 1; count < LESSON_EVENTS.length; count++) {
     assert.deepEqual(ids(count), whole.slice(0, ids(count).length));
   }
 });
 
-test("the moments of all runs are in their order, each with the board of its time", () => {
+test("moments of all runs are in order, each with its whiteboard event", () => {
   const runs = [
-    lesson("run_1", ...told1),
-    lesson("run_2", begins("beta"), says("beta", "And now?"), stops("beta", "And now?")),
+    lesson("run_1", ...LESSON_EVENTS),
+    lesson("run_2", turnStarted("beta"), textDelta("beta", "And now?"), turnEnded("beta", "And now?")),
   ];
   assert.deepEqual(
     lessonMoments(runs).map(({ run, seq, text }) => [run, seq, text]),
@@ -77,32 +77,37 @@ test("the moments of all runs are in their order, each with the board of its tim
   );
 });
 
-test("of a run of which nothing was heard the board is shown as it was left", () => {
-  const run = { ...lesson("run_1", ...told1), actions: [], lastSeq: 0 };
+test("a run without events has no whiteboard event", () => {
+  const run = { ...lesson("run_1", ...LESSON_EVENTS), actions: [], lastSeq: 0 };
   assert.deepEqual(
     lessonMoments([run]).map(({ seq, text }) => [seq, text]),
     [[null, "One plus three. Luck?"]],
   );
 });
 
-test("what a turn did before it began anew, or failed, is void", () => {
-  const anew = lesson("run_1", ...told1.slice(0, 4), retracts("alpha"), says("alpha", "Two."));
+test("moments of retracted and failed turns are dropped", () => {
+  const retracted = lesson(
+    "run_1",
+    ...LESSON_EVENTS.slice(0, 4),
+    textRetracted("alpha"),
+    textDelta("alpha", "Two."),
+  );
   assert.deepEqual(
-    lessonMoments([anew]).map(({ text }) => text),
+    lessonMoments([retracted]).map(({ text }) => text),
     ["Two."],
   );
-  const failed = lesson("run_1", ...told1.slice(0, 4), stops("alpha", "One plus", "failed"));
+  const failed = lesson("run_1", ...LESSON_EVENTS.slice(0, 4), turnEnded("alpha", "One plus", "failed"));
   assert.deepEqual(lessonMoments([failed]), []);
 });
 
-test("longer speech is looked at longer, within bounds", () => {
-  const [first] = lessonMoments([lesson("run_1", begins("alpha"), says("alpha", "Hm."))]);
+test("longer text has a longer duration, up to a maximum", () => {
+  const [first] = lessonMoments([lesson("run_1", turnStarted("alpha"), textDelta("alpha", "Hm."))]);
   assert.ok(first);
   assert.ok(momentDurationMs(first) < momentDurationMs({ ...first, text: "word ".repeat(20) }));
   assert.ok(momentDurationMs({ ...first, text: "word ".repeat(2000) }) <= 6000);
 });
 
-test("the board is told in words, as it is after all that was done", () => {
+test("the whiteboard is described in words after all actions", () => {
   const acts = (...all: object[]) => replayActions(all.map((action) => ({ action: action as Action })));
   const title = { name: "wb_draw_text", elementId: "title", content: "Odd\n numbers" };
   const circle = { name: "wb_draw_shape", elementId: "shape-1", shape: "circle" };
@@ -117,7 +122,7 @@ test("the board is told in words, as it is after all that was done", () => {
   assert.equal(acts(title, { name: "wb_close" }).elements.size, 1);
 });
 
-test("every action has words, also one that a newer server may know", () => {
+test("every action has a description, even an unknown one", () => {
   const words = describeAction({ name: "wb_draw_text", content: "a ".repeat(200) } as Action);
   assert.ok(words.length < 60, words);
   assert.equal(describeAction({ name: "wb_sing" } as unknown as Action), "does something");

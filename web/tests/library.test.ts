@@ -51,7 +51,7 @@ const insight = (id: string, more: Partial<Insight> = {}): Insight => ({
   ...more,
 });
 
-test("every word must be found somewhere in a persona", () => {
+test("a search finds personas that contain every word", () => {
   const some = [persona("Ada", { traits: ["Blunt"] }), persona("Bo", { category: "thinker" })];
   const names = (search: string) => searchPersonas(some, search).map((one) => one.name);
   assert.deepEqual(names(""), ["Ada", "Bo"]);
@@ -59,7 +59,7 @@ test("every word must be found somewhere in a persona", () => {
   assert.deepEqual(names("thinker blunt"), []);
 });
 
-test("one's own personas come first, the built-in ones follow by category", () => {
+test("own personas come first, then the built-in ones by category", () => {
   const groups = groupPersonas([
     persona("Zoe"),
     persona("Own", { builtin: false, category: "role" }),
@@ -76,7 +76,7 @@ test("one's own personas come first, the built-in ones follow by category", () =
   );
 });
 
-test("what stands in the editor becomes a persona, and back", () => {
+test("the editor form converts to a persona and back", () => {
   const ada = persona("Ada", { traits: ["blunt", "kind"], colour: "#112233" });
   const form = toPersonaForm(ada);
   assert.equal(form.traits, "blunt, kind");
@@ -85,7 +85,7 @@ test("what stands in the editor becomes a persona, and back", () => {
   assert.equal(toPersonaDraft({ ...form, name: "  Ada " }).name, "Ada");
 });
 
-test("an editor says what is missing", () => {
+test("the form reports missing and invalid fields", () => {
   const form = toPersonaForm(persona("Ada"));
   assert.equal(validatePersona(form), "");
   assert.match(validatePersona({ ...form, name: " " }), /name/);
@@ -93,13 +93,13 @@ test("an editor says what is missing", () => {
   assert.match(validatePersona({ ...form, traits: "x".repeat(61) }), /too long/);
 });
 
-test("a copy has a name of its own that fits", () => {
+test("a copy has a unique name within the length limit", () => {
   assert.equal(copyName("Ada", ["Ada"]), "Ada (copy)");
   assert.equal(copyName("Ada", ["Ada", "ada (COPY)"]), "Ada (copy 2)");
   assert.equal(copyName("x".repeat(60), []).length, 60);
 });
 
-test("an answer stands below what it answers", () => {
+test("an answer is listed under the insight that it answers", () => {
   const pain = insight("pain");
   const cure = insight("cure", { kind: "solution", answers_insight: "pain" });
   const [only, ...others] = pairInsights([cure, pain]);
@@ -108,14 +108,14 @@ test("an answer stands below what it answers", () => {
   assert.deepEqual(others, []);
 });
 
-test("what answers something that is not shown says so", () => {
+test("an answer to a filtered insight refers to it", () => {
   const cure = insight("cure", { kind: "solution", answers_insight: "pain" });
   const [only] = pairInsights([insight("pain"), cure], "solution");
   assert.equal(only?.insight, cure);
   assert.equal(only?.answeredInsight?.id, "pain");
 });
 
-test("nothing is lost in chains and circles of answers, and nothing stands twice", () => {
+test("with chains and cycles of answers, each insight is listed once", () => {
   const some = [
     insight("a", { answers_insight: "b" }),
     insight("b", { answers_insight: "a" }),
@@ -131,7 +131,7 @@ test("nothing is lost in chains and circles of answers, and nothing stands twice
   assert.deepEqual(ids.toSorted(), ["a", "b", "c", "d", "e", "f"]);
 });
 
-test("only kinds that occur are offered", () => {
+test("only kinds that occur are counted", () => {
   const some = [insight("a"), insight("b"), insight("c", { kind: "decision" })];
   assert.deepEqual(countKinds(some), [
     { kind: "pain_point", count: 2 },
@@ -139,7 +139,7 @@ test("only kinds that occur are offered", () => {
   ]);
 });
 
-test("how grave and how useful something is, in words", () => {
+test("severity and usefulness have labels", () => {
   assert.equal(severityTone("blocker"), "bad");
   assert.equal(severityTone("medium"), "warn");
   assert.equal(severityTone(null), "");
@@ -147,13 +147,13 @@ test("how grave and how useful something is, in words", () => {
   assert.equal(usefulnessLabel(0), "Of little use");
 });
 
-test("only addresses of the web are links", () => {
+test("only web addresses are links", () => {
   assert.equal(parseWebUrl(" https://example.org/x "), "https://example.org/x");
   assert.equal(parseWebUrl("javascript:alert(1)"), null);
   assert.equal(parseWebUrl("git@example.org:x"), null);
 });
 
-test("a list is read to its end", async () => {
+test("all pages of a list are read", async () => {
   const pages: Record<string, { some: readonly number[]; next: string | null }> = {
     "": { some: [1, 2], next: "b" },
     b: { some: [3], next: null },

@@ -12,20 +12,20 @@ import {
 
 const ADA: Mention = { key: "ada", kind: "participant", name: "Ada", hint: "" };
 const TABLES: Mention = { key: "dis_1", kind: "discussion", name: "Round tables", hint: "" };
-const at = (words: string) => findOpenMention(words, words.length);
+const openMention = (words: string) => findOpenMention(words, words.length);
 
-test("a mention begins with @ at the beginning of a word, and is what follows it", () => {
-  assert.deepEqual(at("Ask @ad"), { from: 4, to: 7, query: "ad" });
-  assert.deepEqual(at("@"), { from: 0, to: 1, query: "" });
-  assert.deepEqual(at('See @"round ta'), { from: 4, to: 14, query: "round ta" });
+test("a mention starts with @ at the start of a word", () => {
+  assert.deepEqual(openMention("Ask @ad"), { from: 4, to: 7, query: "ad" });
+  assert.deepEqual(openMention("@"), { from: 0, to: 1, query: "" });
+  assert.deepEqual(openMention('See @"round ta'), { from: 4, to: 14, query: "round ta" });
 });
 
-test("an address, a finished mention and words after a space are none", () => {
+test("a mail address and a finished mention are not open mentions", () => {
   for (const words of ["ada@example", "@Ada said", '@"Tables" and', "no", "@a\nb"])
-    assert.equal(at(words), null, words);
+    assert.equal(openMention(words), null, words);
 });
 
-test("what is chosen takes the place of what was written, and the caret stands behind it", () => {
+test("the chosen mention replaces the typed text, and the caret moves behind it", () => {
   const words = "Ask @ad why";
   const where = findOpenMention(words, 7);
   assert.ok(where);
@@ -33,28 +33,28 @@ test("what is chosen takes the place of what was written, and the caret stands b
   assert.deepEqual(insertMention(words, where, TABLES), { words: 'Ask @"Round tables" why', caret: 20 });
 });
 
-test("a title with quotation marks stays one title", () => {
-  const where = at("@");
+test("quotation marks in a title are replaced", () => {
+  const where = openMention("@");
   assert.ok(where);
   assert.equal(insertMention("@", where, { ...TABLES, name: 'On "it"' }).words, `@"On 'it'" `);
 });
 
-test("participants come first, and what begins so before what contains it", () => {
+test("participants come first, and names that start with the query before names that contain it", () => {
   const adam: Mention = { ...TABLES, key: "dis_2", name: "Adam" };
   const nada: Mention = { ...ADA, key: "nada", name: "Nada" };
   assert.deepEqual(matchMentions([adam, TABLES, nada, ADA], "ad"), [ADA, nada, adam]);
 });
 
-test("who is named is found, but not within another word", () => {
+test("mentioned participants are found, but not inside a longer word", () => {
   const table = [{ name: "Ada" }, { name: "Grace" }];
   assert.deepEqual(findMentioned("@ada, and @Gracefully", table), [{ name: "Ada" }]);
 });
 
-test("cut into pieces and put together again it is the same", () => {
+test("the parts of a split text add up to the text", () => {
   fc.assert(
     fc.property(fc.string(), fc.array(fc.string({ minLength: 1 })), (words, names) => {
-      const cut = splitMentions(words, names);
-      assert.equal(cut.map((piece) => piece.text).join(""), words);
+      const parts = splitMentions(words, names);
+      assert.equal(parts.map((part) => part.text).join(""), words);
     }),
   );
   assert.deepEqual(

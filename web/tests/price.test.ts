@@ -11,17 +11,17 @@ function estimate(
   return { forecast: { lines: [], calls: 3, input: 0, output: 0, cost_usd, unpriced_models }, remaining_usd };
 }
 
-test("a price is said with what it is for", () => {
+test("a forecast has the cost and the number of calls", () => {
   assert.equal(formatForecast(estimate(0).forecast), "Costs nothing, 3 calls");
   assert.equal(formatForecast(estimate(0.5).forecast), "About $0.50, 3 calls");
 });
 
-test("what is not known is said, and never counted as nothing", () => {
+test("unknown prices are not counted as free", () => {
   assert.equal(formatForecast(estimate(0, ["a/b"]).forecast), "3 calls, price unknown");
   assert.equal(formatForecast(estimate(1, ["a/b", "a/c"]).forecast), "At least $1.00, 3 calls");
 });
 
-test("what goes beyond the budget or the limit is said", () => {
+test("a cost above the budget or the spending limit is explained", () => {
   assert.equal(explainExcess(estimate(1, [], 5), null), "");
   assert.equal(
     explainExcess(estimate(1, [], 0.5), null),

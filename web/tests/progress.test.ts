@@ -28,7 +28,7 @@ const evaluation = {
   applied_improvement: null,
 } as unknown as Evaluation;
 
-const heard = (...events: readonly object[]): EvaluationProgress =>
+const progressAfter = (...events: readonly object[]): EvaluationProgress =>
   (events as readonly ImprovementEvent[]).reduce(applyImprovementEvent, initialProgress(evaluation));
 const first = [
   { type: "improving", evaluation },
@@ -36,36 +36,45 @@ const first = [
   { type: "answered", round: 1, answer: "Says Vitruvius." },
 ];
 
-test("a round is seen as it goes: written, answered, judged", () => {
-  assert.deepEqual(heard(...first.slice(0, 1)).attempt, { number: 1, change: "", answer: "" });
-  assert.equal(heard(...first.slice(0, 2)).attempt?.change, "It asks for a source.");
-  assert.deepEqual(heard(...first).attempt, {
+test("a round shows its progress: rewritten, answered, judged", () => {
+  assert.deepEqual(progressAfter(...first.slice(0, 1)).attempt, { number: 1, change: "", answer: "" });
+  assert.equal(progressAfter(...first.slice(0, 2)).attempt?.change, "It asks for a source.");
+  assert.deepEqual(progressAfter(...first).attempt, {
     number: 1,
     change: "It asks for a source.",
     answer: "Says Vitruvius.",
   });
-  const judged = heard(...first, { type: "round_ended", number: 1, round: round(false, true, false) });
+  const judged = progressAfter(...first, {
+    type: "round_ended",
+    number: 1,
+    round: round(false, true, false),
+  });
   assert.equal(judged.evaluation.rounds.length, 1);
   assert.equal(judged.attempt?.number, 2);
 });
 
-test("when it is over nothing is tried any more, and it says how it ended", () => {
+test("at the end, there is no attempt, and the outcome is known", () => {
   const done = { ...evaluation, rounds: [round(true, true, true)] };
-  const progress = heard(...first, { type: "done", outcome: "all_pass", evaluation: done, message: "" });
+  const progress = progressAfter(...first, {
+    type: "done",
+    outcome: "all_pass",
+    evaluation: done,
+    message: "",
+  });
   assert.deepEqual(progress, { evaluation: done, attempt: null, outcome: "all_pass", message: "" });
 });
 
-test("the best round is the last that was better, if any was", () => {
-  const [worse, better, best1] = [
+test("the best round is the last one that was better, or null", () => {
+  const [worse, better, best] = [
     round(false, true, false),
     round(true, true, false),
     round(true, true, true),
   ];
-  assert.equal(bestRound({ ...evaluation, rounds: [worse, better, worse, best1, worse] }), best1);
+  assert.equal(bestRound({ ...evaluation, rounds: [worse, better, worse, best, worse] }), best);
   assert.equal(bestRound({ ...evaluation, rounds: [worse] }), null);
-  assert.equal(countPasses(best1.verdicts), 2);
+  assert.equal(countPasses(best.verdicts), 2);
 });
 
-test("assertions are read one a line, without what is empty", () => {
+test("each non-empty line is one assertion", () => {
   assert.deepEqual(assertionLines(" It is short. \n\n\tIt is true.\n"), ["It is short.", "It is true."]);
 });

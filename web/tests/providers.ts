@@ -1,9 +1,9 @@
-/** Providers as the server tells of them, for tests. */
+/** Providers and their models, as the server lists them. */
 
 import { buildOffers, type ProviderOffer } from "../src/state/model-offers.ts";
 import type { ProviderModels, ProviderStatus } from "../src/api/types.ts";
 
-interface Given {
+interface OfferInput {
   models?: readonly string[];
   key?: ProviderStatus["key"];
   api?: ProviderStatus["api"];
@@ -12,20 +12,20 @@ interface Given {
   default_model?: string;
 }
 
-export function offer(provider: string, given: Given = {}): ProviderOffer {
-  const { key = "not needed", models = [], api = "openai", origin = "https://there.invalid" } = given;
+export function offer(provider: string, input: OfferInput = {}): ProviderOffer {
+  const { key = "not needed", models = [], api = "openai", origin = "https://there.invalid" } = input;
   const status: ProviderStatus = { name: provider, api, origin, key, variables: [], stored_at: null };
-  const asked: ProviderModels = {
+  const listed: ProviderModels = {
     provider,
     key,
     ready: models.length > 0,
-    note: given.note ?? null,
+    note: input.note ?? null,
     models: models.map((model) => `${provider}/${model}`),
-    default_model: given.default_model ? `${provider}/${given.default_model}` : null,
+    default_model: input.default_model ? `${provider}/${input.default_model}` : null,
     token_rates: {},
     error: models.length ? null : "No answer.",
   };
-  const [found] = buildOffers([status], [asked]);
+  const [found] = buildOffers([status], [listed]);
   if (!found) throw new Error("no offer");
   return found;
 }

@@ -10,8 +10,8 @@ import {
 } from "../src/state/discussion.ts";
 import { turnNotices } from "../src/state/notices.ts";
 import type { DiscussionDetail, Event, Message } from "../src/api/types.ts";
-import { ended, message, numbered, page, started } from "./events.ts";
-import { ends, speaks, tells } from "./debates.ts";
+import { runEnded, message, numberEvents, page, runStarted } from "./events.ts";
+import { turnEndedIn, turnStartedIn, notice } from "./debates.ts";
 
 const RUN = "run_1";
 const summarized = {
@@ -21,35 +21,35 @@ const summarized = {
   discussion: "dis_2",
   summary: "sum_1",
 };
-const cut = (who: string, at: string) => ({ ...ends(who, at), finish_reason: "length" });
+const turnCutOff = (who: string, stage: string) => ({ ...turnEndedIn(who, stage), finish_reason: "length" });
 
-/** A run in which much is told beside words, and as much about the first turn of somebody as about its second. */
-const HEARD = numbered(
+/** A run with notices about first and second turns, and about the run. */
+const EVENTS = numberEvents(
   RUN,
-  started,
+  runStarted,
   summarized,
-  speaks("alpha", "initial"),
-  speaks("beta", "initial"),
-  tells("fallback", "Another model is asked.", "alpha"),
-  speaks("alpha", "initial"),
-  tells("retry", "Tried again.", "beta"),
-  ends("alpha", "initial"),
-  cut("beta", "initial"),
-  tells("agreed", "They agree."),
-  speaks("alpha", "debate"),
-  tells("missing", "There is no list of claims."),
-  cut("alpha", "debate"),
-  speaks("beta", "debate"),
-  tells("fallback", "Another model is asked.", "beta"),
-  speaks("beta", "debate"),
-  ends("beta", "debate", "stopped"),
-  ended(),
+  turnStartedIn("alpha", "initial"),
+  turnStartedIn("beta", "initial"),
+  notice("fallback", "Another model is asked.", "alpha"),
+  turnStartedIn("alpha", "initial"),
+  notice("retry", "Tried again.", "beta"),
+  turnEndedIn("alpha", "initial"),
+  turnCutOff("beta", "initial"),
+  notice("agreed", "They agree."),
+  turnStartedIn("alpha", "debate"),
+  notice("missing", "There is no list of claims."),
+  turnCutOff("alpha", "debate"),
+  turnStartedIn("beta", "debate"),
+  notice("fallback", "Another model is asked.", "beta"),
+  turnStartedIn("beta", "debate"),
+  turnEndedIn("beta", "debate", "stopped"),
+  runEnded(),
 );
 
-/** What the server gives of it: a message for each turn that ended, and what was told beside them. */
-function read(): DiscussionDetail {
-  const asked = message("msg_0", RUN, null, "Which?", 0);
-  const answers = HEARD.flatMap((event): Message[] =>
+/** The page that the server returns for it: a message for each ended turn, and the notices. */
+function loadedPage(): DiscussionDetail {
+  const question = message("msg_0", RUN, null, "Which?", 0);
+  const answers = EVENTS.flatMap((event): Message[] =>
     event.type === "turn_ended"
       ? [
           {
@@ -62,16 +62,16 @@ function read(): DiscussionDetail {
         ]
       : [],
   );
-  const notices = HEARD.filter((event) => event.type === "notice" || event.type === "reference_summarized");
-  return { ...page([asked, ...answers]), notices };
+  const notices = EVENTS.filter((event) => event.type === "notice" || event.type === "reference_summarized");
+  return { ...page([question, ...answers]), notices };
 }
 
-/** All that is shown of a run. */
-function shown(open: OpenDiscussion) {
+/** The visible state of the first run. */
+function visibleState(open: OpenDiscussion) {
   const [run] = open.runs;
   assert.ok(run);
   return {
-    asked: run.userMessage?.id,
+    question: run.userMessage?.id,
     summaries: run.referenceSummaries.map((one) => one.title),
     notices: run.notices.map((one) => [one.seq, one.message]),
     turns: run.turns
@@ -80,20 +80,20 @@ function shown(open: OpenDiscussion) {
         text: turn.text,
         state: turn.state,
         finish: turn.finish,
-        remarks: turnNotices(run, turn).map((one) => one.message),
+        notices: turnNotices(run, turn).map((one) => one.message),
       }))
       .sort((a, b) => a.key.localeCompare(b.key)),
   };
 }
 
-const heard = (events: readonly Event[]) =>
-  applyEvents(withPage(emptyDiscussion("dis_1"), page([read().messages[0]!])), events);
+const openAfter = (events: readonly Event[]) =>
+  applyEvents(withPage(emptyDiscussion("dis_1"), page([loadedPage().messages[0]!])), events);
 
-test("after a reload the same is shown as was heard", () => {
-  const live = shown(heard(HEARD));
-  assert.deepEqual(shown(withPage(emptyDiscussion("dis_1"), read())), live);
+test("a reload shows the same as the stream", () => {
+  const streamed = visibleState(openAfter(EVENTS));
+  assert.deepEqual(visibleState(withPage(emptyDiscussion("dis_1"), loadedPage())), streamed);
   assert.deepEqual(
-    live.turns.map((turn) => [turn.key, turn.finish, turn.remarks.length]),
+    streamed.turns.map((turn) => [turn.key, turn.finish, turn.notices.length]),
     [
       ["debate/0/alpha", "length", 0],
       ["debate/0/beta", "stop", 1],
@@ -103,22 +103,25 @@ test("after a reload the same is shown as was heard", () => {
   );
 });
 
-test("whenever it is read, and whatever of it was heard before, nothing is there twice", () => {
-  const live = shown(heard(HEARD));
+test("nothing is shown twice, whenever the page is loaded during the stream", () => {
+  const streamed = visibleState(openAfter(EVENTS));
   fc.assert(
-    fc.property(fc.integer({ min: 0, max: HEARD.length }), (place) => {
-      const open = withPage(heard(HEARD.slice(0, place)), { ...read(), messages: [] });
-      assert.deepEqual(shown(withPage(applyEvents(open, HEARD.slice(place)), read())), live);
+    fc.property(fc.integer({ min: 0, max: EVENTS.length }), (place) => {
+      const open = withPage(openAfter(EVENTS.slice(0, place)), { ...loadedPage(), messages: [] });
+      assert.deepEqual(
+        visibleState(withPage(applyEvents(open, EVENTS.slice(place)), loadedPage())),
+        streamed,
+      );
     }),
   );
 });
 
-test("a run on two pages has what was told in it once", () => {
-  const { messages, ...rest } = read();
+test("a run on two pages has each notice once", () => {
+  const { messages, ...rest } = loadedPage();
   const newest = { ...rest, messages: messages.slice(3), before: 3 };
   const open = withOlderPage(withPage(emptyDiscussion("dis_1"), newest), {
     ...rest,
     messages: messages.slice(0, 3),
   });
-  assert.deepEqual(shown(open), shown(heard(HEARD)));
+  assert.deepEqual(visibleState(open), visibleState(openAfter(EVENTS)));
 });

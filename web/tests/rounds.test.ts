@@ -2,28 +2,28 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { findSpeakerStatus, buildRounds } from "../src/features/modes/rounds/rounds.ts";
 import { withServerRun, type Run } from "../src/state/run.ts";
-import { ends, heardOf, PEOPLE, speaks, stage } from "./debates.ts";
-import { ended, live } from "./events.ts";
+import { turnEndedIn, runFromEvents, PARTICIPANTS, turnStartedIn, stageStarted } from "./debates.ts";
+import { runEnded, liveRun } from "./events.ts";
 
 const shape = (run: Run) =>
-  buildRounds(run, PEOPLE.length).map((round) => round.turns.map((turn) => turn.participant));
-const FIRST_ROUND = [stage("round"), ...PEOPLE.map((who) => ends(who, "round"))];
+  buildRounds(run, PARTICIPANTS.length).map((round) => round.turns.map((turn) => turn.participant));
+const FIRST_ROUND = [stageStarted("round"), ...PARTICIPANTS.map((who) => turnEndedIn(who, "round"))];
 
-test("rounds are as they were opened", () => {
-  const run = heardOf(...FIRST_ROUND, stage("round", 1), speaks("alpha", "round", 1));
-  assert.deepEqual(shape(run), [PEOPLE, ["alpha"]]);
+test("rounds follow the round numbers of the turns", () => {
+  const run = runFromEvents(...FIRST_ROUND, stageStarted("round", 1), turnStartedIn("alpha", "round", 1));
+  assert.deepEqual(shape(run), [PARTICIPANTS, ["alpha"]]);
 });
 
-test("where the table goes on by itself, once around it is a round", () => {
+test("in a continued run, one turn of each participant is a round", () => {
   const steps = ["beta", "gamma", "alpha", "beta"].map((who, step) =>
-    ends(who, "continue", "completed", step),
+    turnEndedIn(who, "continue", "completed", step),
   );
-  assert.deepEqual(shape(heardOf(...steps)), [["beta", "gamma", "alpha"], ["beta"]]);
+  assert.deepEqual(shape(runFromEvents(...steps)), [["beta", "gamma", "alpha"], ["beta"]]);
 });
 
-test("the one who speaks has the floor, and the next seat follows", () => {
-  const run = heardOf(...FIRST_ROUND.slice(0, 2), speaks("beta", "round"));
-  assert.deepEqual(findSpeakerStatus(run, PEOPLE, 6), {
+test("the current speaker is known, and the next participant follows", () => {
+  const run = runFromEvents(...FIRST_ROUND.slice(0, 2), turnStartedIn("beta", "round"));
+  assert.deepEqual(findSpeakerStatus(run, PARTICIPANTS, 6), {
     speaker: "beta",
     nextSpeaker: "gamma",
     finishedTurns: 1,
@@ -31,20 +31,20 @@ test("the one who speaks has the floor, and the next seat follows", () => {
   });
 });
 
-test("after the last seat it is the first one's turn, as long as there are turns left", () => {
-  const last = heardOf(...FIRST_ROUND.slice(0, 3), speaks("gamma", "round"));
-  assert.equal(findSpeakerStatus(last, PEOPLE, 6)?.nextSpeaker, "alpha");
-  assert.equal(findSpeakerStatus(last, PEOPLE, 3)?.nextSpeaker, null);
-  assert.equal(findSpeakerStatus(last, PEOPLE, null)?.nextSpeaker, null);
+test("after the last participant, the first one follows if turns are left", () => {
+  const last = runFromEvents(...FIRST_ROUND.slice(0, 3), turnStartedIn("gamma", "round"));
+  assert.equal(findSpeakerStatus(last, PARTICIPANTS, 6)?.nextSpeaker, "alpha");
+  assert.equal(findSpeakerStatus(last, PARTICIPANTS, 3)?.nextSpeaker, null);
+  assert.equal(findSpeakerStatus(last, PARTICIPANTS, null)?.nextSpeaker, null);
 });
 
-test("who begins is known in a round, and not where the table goes on", () => {
-  const begun = heardOf();
-  const mode = (name: string) => withServerRun(begun, { ...live("run_1"), mode: name });
-  assert.equal(findSpeakerStatus(mode("consensus"), PEOPLE, 6)?.nextSpeaker, "alpha");
-  assert.equal(findSpeakerStatus(mode("continue"), PEOPLE, 6)?.nextSpeaker, null);
+test("the first speaker is known in a round, and unknown in a continued run", () => {
+  const run = runFromEvents();
+  const mode = (name: string) => withServerRun(run, { ...liveRun("run_1"), mode: name });
+  assert.equal(findSpeakerStatus(mode("consensus"), PARTICIPANTS, 6)?.nextSpeaker, "alpha");
+  assert.equal(findSpeakerStatus(mode("continue"), PARTICIPANTS, 6)?.nextSpeaker, null);
 });
 
-test("when it is over, nobody has the floor", () => {
-  assert.equal(findSpeakerStatus(heardOf(...FIRST_ROUND, ended()), PEOPLE, 6), null);
+test("an ended run has no speaker", () => {
+  assert.equal(findSpeakerStatus(runFromEvents(...FIRST_ROUND, runEnded()), PARTICIPANTS, 6), null);
 });

@@ -12,7 +12,7 @@ import { KEYLESS, LOCAL, OLLAMA, OPENAI, SCRIPTED } from "./providers.ts";
 
 const models = (table: ReturnType<typeof buildFirstTable>) => table?.seats.map((seat) => seat.model);
 
-test("every sample can begin with whatever is ready, and has questions", () => {
+test("every sample is valid with any ready model, and has questions", () => {
   for (const offers of [[LOCAL], [OPENAI], [OPENAI, OLLAMA], [LOCAL, SCRIPTED, KEYLESS]]) {
     for (const sample of SAMPLES) {
       const table = buildSampleTable(sample, offers);
@@ -24,7 +24,7 @@ test("every sample can begin with whatever is ready, and has questions", () => {
   }
 });
 
-test("models go round the table, so that each is asked as seldom as can be", () => {
+test("models are distributed evenly over the participants", () => {
   const [compare] = SAMPLES;
   assert.ok(compare);
   assert.deepEqual(models(buildSampleTable(compare, [OPENAI, OLLAMA])), [
@@ -34,12 +34,12 @@ test("models go round the table, so that each is asked as seldom as can be", () 
   ]);
 });
 
-test("where nothing is ready, no table is made up", () => {
+test("without ready models, no table is built", () => {
   for (const sample of SAMPLES) assert.equal(buildSampleTable(sample, [KEYLESS, SCRIPTED]), null);
   assert.equal(buildFirstTable([KEYLESS, SCRIPTED]), null);
 });
 
-test("what is played is played by its scripts, also where models are ready", () => {
+test("scripted samples use scripted models, even if other models are ready", () => {
   assert.deepEqual(playableSamples([OPENAI]), []);
   assert.deepEqual(playableSamples([OPENAI, SCRIPTED]), SCRIPTED_SAMPLES);
   for (const sample of SCRIPTED_SAMPLES) {
@@ -49,7 +49,7 @@ test("what is played is played by its scripts, also where models are ready", () 
   }
 });
 
-test("a first visit finds a table: different voices, or one model in two parts", () => {
+test("the first table has different models, or one model with two personas", () => {
   assert.deepEqual(models(buildFirstTable([OPENAI, OLLAMA])), ["openai/gpt-5-mini", "ollama/llama3.2"]);
   const alone = buildFirstTable([LOCAL, SCRIPTED]);
   assert.deepEqual(models(alone), ["local/smollm2", "local/smollm2"]);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { barBands, labelStride, axisTicks } from "../src/features/usage/scales.ts";
 
-test("an axis has round marks", () => {
+test("ticks are round numbers", () => {
   assert.deepEqual(axisTicks(0.037), [0, 0.01, 0.02, 0.03, 0.04]);
   assert.deepEqual(axisTicks(9), [0, 2.5, 5, 7.5, 10]);
   assert.deepEqual(axisTicks(4), [0, 1, 2, 3, 4]);
@@ -11,25 +11,25 @@ test("an axis has round marks", () => {
   assert.deepEqual(axisTicks(0), [0]);
 });
 
-test("an axis reaches every value with few marks, whatever it is", () => {
+test("an axis covers any value with few ticks", () => {
   fc.assert(
     fc.property(fc.double({ min: 1e-9, max: 1e12, noNaN: true }), (greatest) => {
-      const marks = axisTicks(greatest);
-      assert.ok((marks.at(-1) ?? 0) >= greatest * (1 - 1e-6));
-      assert.ok(marks.length >= 2 && marks.length <= 6);
-      assert.ok(marks.every((mark, place) => !place || mark > (marks[place - 1] ?? mark)));
+      const ticks = axisTicks(greatest);
+      assert.ok((ticks.at(-1) ?? 0) >= greatest * (1 - 1e-6));
+      assert.ok(ticks.length >= 2 && ticks.length <= 6);
+      assert.ok(ticks.every((tick, place) => !place || tick > (ticks[place - 1] ?? tick)));
     }),
   );
 });
 
-test("labels stand only where there is room for them", () => {
+test("labels are skipped if there is no room", () => {
   assert.equal(labelStride(7, 700, 60), 1);
   assert.equal(labelStride(30, 700, 60), 3);
   assert.equal(labelStride(90, 300, 60), 18);
   assert.equal(labelStride(0, 300, 60), 1);
 });
 
-test("bars stay within their bands, and are never thicker than a thumb", () => {
+test("bars fit into their bands and have a maximum width", () => {
   assert.deepEqual(barBands(1, 500), { step: 500, width: 40 });
   assert.equal(barBands(0, 500).step, 500);
   const many = barBands(90, 300);

@@ -45,7 +45,7 @@ const WEEK: Budget = {
   reset_at: null,
 };
 
-test("days on which nothing was spent stand between the others", () => {
+test("days without spending are filled in", () => {
   const days = fillMissingDays(report([spent("2026-03-01"), spent("2026-02-27")]));
   assert.deepEqual(
     days.map((one) => [one.key, one.calls]),
@@ -58,17 +58,17 @@ test("days on which nothing was spent stand between the others", () => {
   );
 });
 
-test("seven days end today", () => {
+test("a period of seven days ends today", () => {
   assert.equal(firstDay(7, Date.UTC(2026, 2, 3, 23, 59)), "2026-02-25");
 });
 
-test("a bar of tokens has two parts, one of money has one", () => {
+test("a token amount has two parts, and a cost has one", () => {
   assert.deepEqual(amountParts(spent("a"), "tokens"), [10, 5]);
   assert.deepEqual(amountParts(spent("a"), "cost"), [0.01]);
   assert.equal(totalAmount(spent("a"), "tokens"), 15);
 });
 
-test("the greatest comes first by what is looked at", () => {
+test("rows are sorted by the selected amount, the largest first", () => {
   const rows = [spent("cheap", { cost_usd: 0, output: 900 }), spent("dear", { cost_usd: 2 })];
   assert.deepEqual(
     sortByAmount(rows, "cost").map((one) => one.key),
@@ -80,7 +80,7 @@ test("the greatest comes first by what is looked at", () => {
   );
 });
 
-test("rows are named in words", () => {
+test("rows have labels", () => {
   assert.equal(rowLabel(spent("2026-03-01"), "day"), "Mar 1");
   assert.equal(rowLabel(spent("agreement"), "purpose"), "Agreement checks");
   assert.equal(rowLabel(spent("dis_1", { title: "Tables" }), "discussion"), "Tables");
@@ -89,7 +89,7 @@ test("rows are named in words", () => {
   assert.equal(rowLabel(spent("openai/gpt"), "model"), "openai/gpt");
 });
 
-test("money has as many digits as it takes to see it", () => {
+test("small amounts have more digits", () => {
   assert.equal(formatMoney(0), "$0");
   assert.equal(formatMoney(12.5), "$12.50");
   assert.equal(formatMoney(1234.567), "$1,234.57");
@@ -99,7 +99,7 @@ test("money has as many digits as it takes to see it", () => {
   assert.equal(formatMoney(1e-9), "less than $0.000001");
 });
 
-test("a price that nobody knows is told plainly", () => {
+test("unknown prices are marked", () => {
   assert.equal(formatPrice(spent("a")), "$0.01");
   assert.equal(formatPrice(spent("a", { calls: 3, unpriced_calls: 2 })), "$0.01 +");
   assert.equal(formatPrice(spent("a", { cost_usd: 0, unpriced_calls: 1 })), "unknown");
@@ -109,7 +109,7 @@ test("a price that nobody knows is told plainly", () => {
   assert.match(estimated ?? "", /estimated/);
 });
 
-test("a budget is a bar of what is spent and what is kept", () => {
+test("a budget has a spent and a reserved share", () => {
   assert.deepEqual(budgetShares(WEEK), { spent: 0.2, reserved: 0.1, isOver: false });
   assert.deepEqual(budgetShares({ ...WEEK, spent_usd: 15, reserved_usd: 5 }), {
     spent: 0.75,
@@ -120,7 +120,7 @@ test("a budget is a bar of what is spent and what is kept", () => {
   assert.equal(budgetShares({ ...WEEK, weekly_budget_usd: null }).isOver, false);
 });
 
-test("a week is begun anew once, and only where there is a budget", () => {
+test("a budget can be reset once a week", () => {
   assert.equal(canReset(WEEK), true);
   assert.equal(canReset({ ...WEEK, reset_at: 5 }), false);
   assert.equal(canReset({ ...WEEK, weekly_budget_usd: null }), false);

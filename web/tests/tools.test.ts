@@ -13,19 +13,19 @@ const WORDS: ListedServer = {
   error: null,
 };
 
-test("a whole server is all of its tools, and takes the place of single ones", () => {
+test("a whole server includes its tools and replaces single ones", () => {
   const whole = setToolAccess(["moot", "words/look_up"], "words", true, WORDS);
   assert.deepEqual(whole, ["moot", "words"]);
   assert.ok(hasTool(whole, "words/write_down"));
   assert.deepEqual(setToolAccess(whole, "words", false, WORDS), ["moot"]);
 });
 
-test("whoever loses one tool of a whole server keeps the others", () => {
+test("removing one tool of a whole server keeps the others", () => {
   assert.deepEqual(setToolAccess(["words"], "words/look_up", false, WORDS), ["words/write_down"]);
   assert.deepEqual(setToolAccess([], "words/look_up", true, WORDS), ["words/look_up"]);
 });
 
-test("what is not there any more is found, but not where its server only cannot be reached", () => {
+test("missing tools are found, except those of a server that does not answer", () => {
   assert.deepEqual(missingTools(["words", "words/old", "left/x"], [WORDS]), ["words/old", "left/x"]);
   assert.deepEqual(
     missingTools(["words/look_up"], [{ ...WORDS, tools: [], error: "It does not answer." }]),
@@ -33,7 +33,7 @@ test("what is not there any more is found, but not where its server only cannot 
   );
 });
 
-test("the server is told of tools where a voice has some", () => {
+test("only participants with tools send them", () => {
   const seats = [newParticipant("a/b", { tools: ["words"] }), newParticipant("a/b")];
   const draft = {
     message: "Hi",

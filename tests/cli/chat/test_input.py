@@ -77,13 +77,13 @@ def make_message(**fields: Any) -> Message:
 
 
 def test_format_history_labels_messages_with_speaker() -> None:
-    said = [
+    messages = [
         make_message(role="user", content="Why?", name=None, model=None, visible_to=("alpha",)),
         make_message(details="At length."),
         make_message(content="", status="failed", fault=make_fault("network", "The connection broke.")),
         make_message(content="Well", status="stopped"),
     ]
-    assert format_history(said) == (
+    assert format_history(messages) == (
         "=== You to alpha ===\nWhy?\n\n=== Alpha · a/one ===\nYes.\nAt length.\n\n"
         "=== Alpha · a/one ===\n[failed: The connection broke.]\n\n=== Alpha · a/one ===\nWell\n[stopped]\n\n"
     )

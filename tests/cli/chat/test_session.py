@@ -1,4 +1,4 @@
-"""`moot chat` as a process: piped, on a terminal, beside a server, and with a server that goes away."""
+"""`moot chat` as a process: piped, on a terminal, with a server, and with a server that stops."""
 
 import asyncio
 import fcntl
@@ -28,7 +28,7 @@ from tests.support.moot_process import TIMEOUT_SECONDS, MootCli, MootProcess, re
 from tests.support.moot_server import POLL_SECONDS, MootServer
 from tests.test_tools import ToolSetup, run_tool_setup
 
-WITH_SHARED_SERVER = pytest.mark.asyncio(loop_scope="module")  # the one of the fixture `here`
+WITH_SHARED_SERVER = pytest.mark.asyncio(loop_scope="module")  # the loop of the fixture `tool_server`
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 STEADY_ANSWER = "A table has no head when it is round."
@@ -47,9 +47,9 @@ def moot_with_database(tmp_path: Path) -> MootCli:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def tool_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ToolSetup]:
-    """A server with tools, the same for all tests that talk beside one."""
-    async with run_tool_setup("sqlite", tmp_path_factory.mktemp("chat")) as here:
-        yield here
+    """One server with tools, for all tests that need a server."""
+    async with run_tool_setup("sqlite", tmp_path_factory.mktemp("chat")) as setup:
+        yield setup
 
 
 def join_lines(*lines: str) -> str:
@@ -57,7 +57,7 @@ def join_lines(*lines: str) -> str:
 
 
 class FakeTerminal:
-    """A screen of 100 by 30, somebody who types, and all that was ever shown."""
+    """A terminal of 100 by 30: it types keys, and stores all output."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -68,7 +68,7 @@ class FakeTerminal:
         os.write(self._descriptor, keys)
 
     def wait_for_text(self, text: str) -> str:
-        """Wait until something is shown that was not seen before, and return all up to it."""
+        """Wait until the text appears in new output, and return the output up to it."""
         while (found := self._output.find(text, self._read_position)) < 0:
             ready, _, _ = select.select([self._descriptor], [], [], TIMEOUT_SECONDS)
             assert ready, f"{text!r} did not come, only {self._output[self._read_position :]!r}"
@@ -202,9 +202,9 @@ async def test_chat_stacks_answers_on_narrow_terminal_and_saves_input_history(
         assert STEADY_ANSWER in shown.replace("\r\n", " ")
         terminal.type_keys(b"\x04")
         assert await asyncio.to_thread(process.wait, TIMEOUT_SECONDS) == 0
-    kept = tool_server.server.data / "chat_history"
-    assert "What is a narrow moot?" in kept.read_text("utf-8")
-    assert kept.stat().st_mode & 0o077 == 0
+    history = tool_server.server.data / "chat_history"
+    assert "What is a narrow moot?" in history.read_text("utf-8")
+    assert history.stat().st_mode & 0o077 == 0
 
 
 @WITH_SHARED_SERVER
@@ -286,8 +286,8 @@ async def test_chat_follows_live_run_until_it_is_stopped(tool_server: ToolSetup)
 
 
 async def test_chat_reconnects_after_server_restart(tmp_path: Path) -> None:
-    talk = '[slow]\nanswer = "One two three four."\nchunk_chars = 4\nchunk_interval_seconds = {}\n'
-    (tmp_path / "talk.toml").write_text(talk.format(600), "utf-8")
+    script = '[slow]\nanswer = "One two three four."\nchunk_chars = 4\nchunk_interval_seconds = {}\n'
+    (tmp_path / "talk.toml").write_text(script.format(600), "utf-8")
     server = MootServer(tmp_path, settings='[providers.scripted]\nscript = "talk.toml"\n')
     server.arguments[server.arguments.index("--port") + 1] = str(_find_stable_free_port())
     try:
@@ -300,7 +300,7 @@ async def test_chat_reconnects_after_server_restart(tmp_path: Path) -> None:
             await asyncio.to_thread(read_until, process.stdout.fileno(), "One")
             server.kill()
             await asyncio.to_thread(read_until, process.stderr.fileno(), "Retrying.")
-            (tmp_path / "talk.toml").write_text(talk.format(0), "utf-8")
+            (tmp_path / "talk.toml").write_text(script.format(0), "utf-8")
             await server.start()
             _, err = await asyncio.to_thread(process.communicate, None, TIMEOUT_SECONDS)
         assert process.returncode == 0, err
@@ -311,7 +311,7 @@ async def test_chat_reconnects_after_server_restart(tmp_path: Path) -> None:
 
 
 def _find_stable_free_port() -> int:
-    """Find a port to which a server can come back: below those that the system gives away."""
+    """Find a port for a server that restarts: below the range that the system assigns."""
     for port in random.sample(range(20_000, 30_000), 100):
         with socket.socket() as tried, suppress(OSError):
             tried.bind(("127.0.0.1", port))
@@ -327,7 +327,7 @@ def _write_and_close_stdin(process: MootProcess, data: bytes) -> None:
 
 
 async def _start_silent_run(server: MootServer) -> Any:
-    """Open a discussion in which somebody is asked and says nothing."""
+    """Open a discussion whose participant never answers."""
     opened = (await server.post("/api/discussions", {"message": "Hm?", "participants": ["scripted/silence"]})).body
     async with asyncio.timeout(TIMEOUT_SECONDS):
         while (await server.get(f"/api/runs/{opened['run']['id']}")).body["status"] != "running":
@@ -339,10 +339,10 @@ async def test_wait_for_stop_reports_unreachable_server() -> None:
     async def fail_to_stop() -> None:
         raise ServerUnreachable("Nobody answers.")
 
-    said: list[str] = []
-    chat = ChatSession(MagicMock(), MagicMock(), MagicMock(side_effect=said.append))
+    notices: list[str] = []
+    chat = ChatSession(MagicMock(), MagicMock(), MagicMock(side_effect=notices.append))
     await chat._wait_for_stop(asyncio.create_task(fail_to_stop()))
-    assert said == ["The stop request failed: Nobody answers."]
+    assert notices == ["The stop request failed: Nobody answers."]
 
 
 async def test_second_interrupt_cancels_pending_stop_request() -> None:

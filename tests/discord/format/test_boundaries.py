@@ -50,10 +50,10 @@ def test_ends_sentence_ignores_abbreviations_ellipses_and_list_numbers(text: str
 
 
 @pytest.mark.parametrize(
-    ("text", "limit", "ahead", "kept"),
+    ("text", "limit", "ahead", "first"),
     [
-        ("One two. Three four. Five", 10, 15, "One two. Three four."),  # late, where that is allowed
-        ("One two. Three four. Five", 10, 10, "One two. Three four."),  # as late as is allowed
+        ("One two. Three four. Five", 10, 15, "One two. Three four."),  # the sentence ends within `ahead`
+        ("One two. Three four. Five", 10, 10, "One two. Three four."),  # the sentence ends exactly at `ahead`
         ("One two. Three four. Five", 10, 9, "One two."),
         ("One two. Three four. Five", 10, 0, "One two."),
         ("「一。」二三四五六七八九", 8, 0, "「一。」"),
@@ -66,8 +66,8 @@ def test_ends_sentence_ignores_abbreviations_ellipses_and_list_numbers(text: str
         ("<@123456><@123456>", 12, 0, "<@123456>"),
     ],
 )
-def test_find_split_prefers_sentence_end_then_white_space(text: str, limit: int, ahead: int, kept: str) -> None:
-    assert text[: find_split(text, limit, ahead)] == kept
+def test_find_split_prefers_sentence_end_then_white_space(text: str, limit: int, ahead: int, first: str) -> None:
+    assert text[: find_split(text, limit, ahead)] == first
 
 
 def test_find_split_searches_at_most_300_characters_back() -> None:

@@ -1,4 +1,4 @@
-"""The rules in their order, as a table of what is said and what is shown of it."""
+"""The cleaning rules in their order: an answer, and the messages it becomes."""
 
 import pytest
 
@@ -7,15 +7,15 @@ from tests.discord.answer_strategies import format_messages, make_formatter
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("text", "shown"),
     [
-        # Punctuation alone waits, and goes before what comes next.
+        # Punctuation alone waits for the next text.
         ("...\nWell.", ["...\nWell."]),
         ("---\n***\nWell.", ["---\n***\nWell."]),
         ("Well.\n...", ["Well.", "..."]),
         ("---\n```\na\n```", ["---\n```\na\n```"]),
         ("---\n| a |\n|---|\n", ["---\n| a |\n|---|"]),
-        # One's own label, and a foreign one at the very start.
+        # The own label, and another label at the very start.
         ("Alpha: Yes.\nAlpha: No.", ["Yes.", "No."]),
         ("**Alpha:** Yes.", ["Yes."]),
         ("Alpha:\nYes.", ["Yes."]),
@@ -29,7 +29,7 @@ from tests.discord.answer_strategies import format_messages, make_formatter
         ("<:blob:1><:blob:1>", ["<:blob:1>"]),
         ("❤\ufe0f❤\ufe0f ✅✅", ["❤\ufe0f ✅"]),
         ("★★★☆ 🟩🟩⬜", ["★★★☆ 🟩🟩⬜"]),
-        # What was never meant for a reader.
+        # Internal text that a reader must not see.
         ("[System: be brief] Yes.", ["Yes."]),
         ("[system note: be\nbrief]\nYes.", ["Yes."]),
         ("Yes.</think><|im_end|>", ["Yes."]),
@@ -40,8 +40,8 @@ from tests.discord.answer_strategies import format_messages, make_formatter
         ("@</think>everyone", ["everyone"]),
     ],
 )
-def test_cleaning_rules_change_answer(said: str, shown: list[str]) -> None:
-    assert format_messages(said) == shown
+def test_cleaning_rules_change_answer(text: str, shown: list[str]) -> None:
+    assert format_messages(text) == shown
 
 
 def test_repeated_blank_lines_are_collapsed() -> None:
@@ -60,7 +60,7 @@ def test_messages_omit_prefill_echo_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("text", "shown"),
     [
         ("Yes.\nBeta: No.\nMore.\n```\na\n```", ["Yes."]),
         ("Yes (a\nBeta: no) b", ["Yes (a"]),
@@ -71,14 +71,14 @@ def test_messages_omit_prefill_echo_once() -> None:
         ("```\na\n```\nBeta: b", ["```\na\n```"]),
     ],
 )
-def test_block_impersonation_cuts_text_at_other_speaker_label(said: str, shown: list[str]) -> None:
-    assert format_messages(said, block_impersonation=True) == shown
+def test_block_impersonation_cuts_text_at_other_speaker_label(text: str, shown: list[str]) -> None:
+    assert format_messages(text, block_impersonation=True) == shown
 
 
 def test_block_impersonation_applies_at_line_start_after_tool_call() -> None:
-    to = make_formatter("paragraphs", block_impersonation=True)
-    assert [send.text for send in [*to.feed("Yes."), *to.flush_boundary()]] == ["Yes."]
-    assert [send.text for send in [*to.feed("Beta: No."), *to.finish_stream()]] == []
+    formatter = make_formatter("paragraphs", block_impersonation=True)
+    assert [send.text for send in [*formatter.feed("Yes."), *formatter.flush_boundary()]] == ["Yes."]
+    assert [send.text for send in [*formatter.feed("Beta: No."), *formatter.finish_stream()]] == []
 
 
 HUMANIZER = Humanizer(["Beta", "Gamma Ray", "Bob"])
@@ -110,7 +110,7 @@ def test_humanize_lowercases_and_removes_commas_outside_verbatim_text(text: str,
     ("prefill", "pieces", "shown"),
     [
         ("Sure, ", ["Sure, yes.\n", "Sure, no."], " yes.\nSure, no."),  # once
-        ("Sure,", ["Well, yes.\n", "Sure, no."], "Well, yes.\nSure, no."),  # at the start alone
+        ("Sure,", ["Well, yes.\n", "Sure, no."], "Well, yes.\nSure, no."),  # only at the start
         ("One.\nTwo", ["One.\n", "Two three"], " three"),
         ("One.\nTwo", ["One.\n", "Three"], "One.\nThree"),
         ("One.\nTwo", ["One.\n"], "One.\n"),

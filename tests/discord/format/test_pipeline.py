@@ -1,4 +1,4 @@
-"""The whole way of an answer, and the rules that hold for every answer, however it is cut."""
+"""The whole pipeline for an answer, and the rules for every answer in any chunks."""
 
 import re
 
@@ -26,36 +26,38 @@ from tests.discord.answer_strategies import (
 
 
 def make_delivery(style: DeliveryStyle, *random_values: float) -> StreamDelivery:
-    told = iter(random_values)
-    return StreamDelivery(style, lambda: next(told))
+    values = iter(random_values)
+    return StreamDelivery(style, lambda: next(values))
 
 
 def test_whole_delivery_gathers_text_and_sends_table_alone() -> None:
-    to = make_delivery("whole")
+    formatter = make_delivery("whole")
     table = MarkdownTable("| a |\n|---|\n")
-    assert to.accept_pieces([Prose("One\n"), CodeBlock("py", "x"), Prose("\nTwo\n"), table, Prose("Three")]) == []
-    assert to.flush_pieces([Prose(" **four")]) == [
+    assert (
+        formatter.accept_pieces([Prose("One\n"), CodeBlock("py", "x"), Prose("\nTwo\n"), table, Prose("Three")]) == []
+    )
+    assert formatter.flush_pieces([Prose(" **four")]) == [
         PlannedMessage("One\n```py\nx\n```\nTwo"),
         PlannedMessage("| a |\n|---|", "table"),
         PlannedMessage("Three **four**"),
     ]
-    assert to.flush_pieces([]) == []
+    assert formatter.flush_pieces([]) == []
 
 
 def test_paragraph_delivery_sends_at_once_without_pauses() -> None:
-    to = make_delivery("paragraphs")
-    assert to.accept_pieces([Prose("One\n"), Prose("Two\n")]) == [
+    formatter = make_delivery("paragraphs")
+    assert formatter.accept_pieces([Prose("One\n"), Prose("Two\n")]) == [
         PlannedMessage("One"),
         PlannedMessage("Two"),
     ]
-    assert to.flush_pieces([Prose("*Three")]) == [PlannedMessage("*Three*")]
+    assert formatter.flush_pieces([Prose("*Three")]) == [PlannedMessage("*Three*")]
 
 
 @pytest.mark.parametrize("style", ["typing", "sentences"])
 def test_typing_and_sentence_delivery_add_random_pauses_and_typing(style: DeliveryStyle) -> None:
-    to = make_delivery(style, 0.0, 1.0, 0.5)
+    formatter = make_delivery(style, 0.0, 1.0, 0.5)
     long = "x" * 200
-    assert to.accept_pieces([Prose("One\n"), Prose("Two"), CodeBlock("", long), Prose(long)]) == [
+    assert formatter.accept_pieces([Prose("One\n"), Prose("Two"), CodeBlock("", long), Prose(long)]) == [
         PlannedMessage("One"),
         PlannedMessage("Two", pause_seconds=0.25, typing_seconds=0.75),
         PlannedMessage(f"```\n{long}\n```", "code", pause_seconds=1.5, typing_seconds=2.6),
@@ -83,22 +85,22 @@ def test_typing_seconds_is_10_ms_per_character_within_bounds(
 
 
 def test_short_lines_are_gathered_after_max_single_messages() -> None:
-    to = make_delivery("paragraphs")
+    formatter = make_delivery("paragraphs")
     lines = [f"line {number}\n" for number in range(100)]
-    sends = to.accept_pieces([Prose(line) for line in lines]) + to.flush_pieces([])
+    sends = formatter.accept_pieces([Prose(line) for line in lines]) + formatter.flush_pieces([])
     assert [send.text for send in sends[:MAX_SINGLE_MESSAGES]] == [line.strip() for line in lines[:MAX_SINGLE_MESSAGES]]
     assert len(sends) == MAX_SINGLE_MESSAGES + 1
     assert sends[-1].text == "".join(lines[MAX_SINGLE_MESSAGES:]).strip()
-    assert to.overflow_chars == 0
+    assert formatter.overflow_chars == 0
 
 
 def test_delivery_is_limited_to_max_messages() -> None:
-    to = make_delivery("paragraphs")
-    sends = to.accept_pieces([Prose("x" * 1900)] * 50) + to.flush_pieces([])
+    formatter = make_delivery("paragraphs")
+    sends = formatter.accept_pieces([Prose("x" * 1900)] * 50) + formatter.flush_pieces([])
     assert len(sends) == MAX_MESSAGES
-    assert to.overflow_chars == 10 * 1900
-    assert to.flush_pieces([Prose("more")]) == []
-    assert to.overflow_chars == 10 * 1900 + 4
+    assert formatter.overflow_chars == 10 * 1900
+    assert formatter.flush_pieces([Prose("more")]) == []
+    assert formatter.overflow_chars == 10 * 1900 + 4
 
 
 def test_blank_text_is_not_sent() -> None:
@@ -149,28 +151,29 @@ def test_sentence_delivery_sends_one_humanized_message_per_sentence() -> None:
 
 
 def test_paragraph_delivery_sends_message_when_line_ends() -> None:
-    to = make_formatter("paragraphs")
-    assert to.feed("One.\n") == []
-    assert to.feed("T") == [PlannedMessage("One.")]
-    assert to.feed("wo.") == []
-    assert to.finish_stream() == [PlannedMessage("Two.")]
+    formatter = make_formatter("paragraphs")
+    assert formatter.feed("One.\n") == []
+    assert formatter.feed("T") == [PlannedMessage("One.")]
+    assert formatter.feed("wo.") == []
+    assert formatter.finish_stream() == [PlannedMessage("Two.")]
 
 
 def test_flush_boundary_sends_pending_text_with_closed_marks() -> None:
     for style in ("whole", "paragraphs"):
-        to = make_formatter(style)
-        assert to.feed("Let me **look") == []
-        assert [send.text for send in to.flush_boundary()] == ["Let me **look**"]
-        assert to.feed("Found:\n```py\nx") == ([PlannedMessage("Found:")] if style == "paragraphs" else [])
-        assert [send.text for send in to.flush_boundary()][-1].endswith("```py\nx\n```")
-        assert [send.text for send in to.finish_stream()] == []
+        formatter = make_formatter(style)
+        assert formatter.feed("Let me **look") == []
+        assert [send.text for send in formatter.flush_boundary()] == ["Let me **look**"]
+        assert formatter.feed("Found:\n```py\nx") == ([PlannedMessage("Found:")] if style == "paragraphs" else [])
+        assert [send.text for send in formatter.flush_boundary()][-1].endswith("```py\nx\n```")
+        assert [send.text for send in formatter.finish_stream()] == []
 
 
 def test_overflow_chars_counts_text_beyond_max_messages() -> None:
-    to = make_formatter("whole")
-    sends = format_chunks(["word " * 20_000], to)
+    formatter = make_formatter("whole")
+    sends = format_chunks(["word " * 20_000], formatter)
     assert len(sends) == MAX_MESSAGES
-    assert to.overflow_chars == 100_000 - 100 - sum(len(send.text) for send in sends)  # but for spaces where it was cut
+    removed_spaces = 100
+    assert formatter.overflow_chars == 100_000 - removed_spaces - sum(len(send.text) for send in sends)
 
 
 @given(cut=chunked_answers(), style=delivery_styles)
@@ -205,7 +208,7 @@ def test_only_resolved_mentions_are_sent(text: str, style: DeliveryStyle) -> Non
 def test_whole_and_paragraph_delivery_lose_no_word(text: str) -> None:
     for label in ("Alpha:", "Beta: ", "[System: z]", "</think>", "@{Bob|11}", "@Bob", "<@11>", "<@99>", "😀"):
         text = text.replace(label, "")
-    text = re.sub(r"([`~]{3,})[\w.+#-]*", r"\1\n", text)  # a language is no word of an answer
+    text = re.sub(r"([`~]{3,})[\w.+#-]*", r"\1\n", text)  # the language of a code block is no word
     wanted = WORD.findall(text)
     for style in ("whole", "paragraphs"):
         assert WORD.findall("\n".join(format_messages(text, style))) == wanted

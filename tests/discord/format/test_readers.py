@@ -1,4 +1,4 @@
-"""Lines, sentences, and what keeps them together."""
+"""How text is read as lines, sentences and code blocks."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.discord.answer_strategies import segment_text
     [
         ("See:\n```py\na\n\n(b\n```\nOk", [Prose("See:\n"), CodeBlock("py", "a\n\n(b"), Prose("\nOk")]),
         ("```\na\n```", [CodeBlock("", "a")]),
-        ("(a\n```\nb\n```", [Prose("(a\n"), CodeBlock("", "b")]),  # no mark keeps a block waiting
+        ("(a\n```\nb\n```", [Prose("(a\n"), CodeBlock("", "b")]),  # an open bracket does not delay a block
         ("See ```py\na\n``` ok", [Prose("See "), CodeBlock("py", "a"), Prose(" ok")]),  # within a line
         ("```a``` b", [CodeBlock("", "a"), Prose(" b")]),
         ("```\na```\nb", [CodeBlock("", "a"), Prose("\nb")]),
@@ -57,7 +57,7 @@ def piece_texts(text: str, *, sentences: bool = False) -> list[str]:
     [
         ("One\nTwo", ["One\n", "Two"]),
         ("One\n\n\nTwo\n", ["One\n", "\n\nTwo\n"]),
-        ("One\n", ["One\n"]),  # the last character of all decides nothing
+        ("One\n", ["One\n"]),  # the text ends with the line break
         ("\n\n", []),
         ("One (a\nb) c\nTwo", ["One (a\nb) c\n", "Two"]),
         ('He said "a\nb" c\nTwo', ['He said "a\nb" c\n', "Two"]),

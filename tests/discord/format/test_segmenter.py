@@ -1,4 +1,4 @@
-"""Pieces depend on the text alone, and on nothing that was said before the last end."""
+"""Pieces depend on the current text only, not on text before `finish_text`."""
 
 from hypothesis import given
 from hypothesis import strategies as st

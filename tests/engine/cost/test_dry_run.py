@@ -1,4 +1,4 @@
-"""A rehearsal beside the real thing: the same calls, which read the same."""
+"""A dry run makes the same calls with the same input as a real run."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ EARLIER_MESSAGES = (
         name="Beta",
     ),
 )
-DEFAULT_SCRIPT = Script(answer="x" * ANSWER_TOKENS * 4, chunk_chars=ANSWER_TOKENS * 4)  # four characters a token
+DEFAULT_SCRIPT = Script(answer="x" * ANSWER_TOKENS * 4, chunk_chars=ANSWER_TOKENS * 4)  # four characters per token
 
 
 @st.composite
@@ -80,7 +80,7 @@ def random_plans(draw: st.DrawFn) -> RunPlan:
 
 
 def count_inputs(requests: Sequence[ModelRequest]) -> Counter[int]:
-    """Count how much each call read; those who find nothing out are asked once more, and that is not foreseen."""
+    """Count the input of each call. A repeated structured call is left out, because a dry run does not predict it."""
     return Counter(
         estimate_usage(one, 0).input for one in requests if one.json_schema is None or len(one.messages) == 1
     )
@@ -96,25 +96,25 @@ def count_inputs(requests: Sequence[ModelRequest]) -> Counter[int]:
 async def test_dry_run_simulates_the_same_calls_as_a_run_in_which_all_answer(
     plan: RunPlan, earlier: tuple[Message, ...]
 ) -> None:
-    stage = create_table(plan, earlier)
-    await stage.table.run_mode()
+    harness = create_table(plan, earlier)
+    await harness.table.run_mode()
     calls = simulate_calls(plan, QUESTION, earlier)
-    assert count_turns(calls) == count_turns(stage.transcript.charges)
-    assert Counter(call.purpose for call in calls) == Counter(one.purpose for one in stage.transcript.charges)
-    assert Counter(call.input for call in calls) == count_inputs(stage.provider.requests)
+    assert count_turns(calls) == count_turns(harness.transcript.charges)
+    assert Counter(call.purpose for call in calls) == Counter(one.purpose for one in harness.transcript.charges)
+    assert Counter(call.input for call in calls) == count_inputs(harness.provider.requests)
 
 
 def create_table(plan: RunPlan, earlier: tuple[Message, ...]) -> TableHarness:
-    """Set up a real table for a plan, at which everybody answers at the usual length."""
+    """Create a real table for a plan. All participants answer at the assumed length."""
     more = asdict(plan)
     mode, table = more.pop("mode"), more.pop("participants")
-    said = [*earlier, QUESTION]
-    return TableHarness(mode, said=said, scripts={"default_model": DEFAULT_SCRIPT}, participants=table, **more)
+    messages = [*earlier, QUESTION]
+    return TableHarness(mode, messages=messages, scripts={"default_model": DEFAULT_SCRIPT}, participants=table, **more)
 
 
 def count_turns(calls: Sequence[PlannedCall] | Sequence[Charge]) -> Counter[tuple[str, str | None]]:
-    spoken = {"answer", "synthesis"}
-    return Counter((one.purpose, one.participant) for one in calls if one.purpose in spoken)
+    turn_purposes = {"answer", "synthesis"}
+    return Counter((one.purpose, one.participant) for one in calls if one.purpose in turn_purposes)
 
 
 def debate_plan(participant_count: int = 3, **options: object) -> RunPlan:
@@ -126,8 +126,8 @@ def debate_plan(participant_count: int = 3, **options: object) -> RunPlan:
 
 
 def test_simulate_calls_estimates_report_rows_per_participant_and_short_verdicts() -> None:
-    said = {call.purpose: call.output for call in simulate_calls(debate_plan(5, skip_if_agreed=True), QUESTION, ())}
-    assert said == {
+    outputs = {call.purpose: call.output for call in simulate_calls(debate_plan(5, skip_if_agreed=True), QUESTION, ())}
+    assert outputs == {
         "answer": ANSWER_TOKENS,
         "agreement": VERDICT_TOKENS,
         "synthesis": ANSWER_TOKENS,
@@ -137,7 +137,7 @@ def test_simulate_calls_estimates_report_rows_per_participant_and_short_verdicts
     }
 
 
-def test_simulate_calls_attributes_votes_to_voters_and_analyses_to_nobody() -> None:
+def test_simulate_calls_attributes_votes_to_voters_and_analyses_to_no_participant() -> None:
     calls = simulate_calls(debate_plan(skip_if_agreed=True), QUESTION, ())
     whose = [(call.purpose, call.participant) for call in calls if call.purpose not in {"answer", "synthesis"}]
     assert whose == [
@@ -207,6 +207,6 @@ def test_simulate_calls_keeps_advisor_prompts_within_their_budget() -> None:
 
 
 def test_simulate_calls_counts_only_active_advisors() -> None:
-    seats = tuple(replace(who, active=who.id == "beta") for who in make_participants(("a/one",) * 3))
-    plan = RunPlan(mode="advisors", participants=seats, advisors=AdvisorOptions(cross_talk=True, synthesis=True))
+    participants = tuple(replace(who, active=who.id == "beta") for who in make_participants(("a/one",) * 3))
+    plan = RunPlan(mode="advisors", participants=participants, advisors=AdvisorOptions(cross_talk=True, synthesis=True))
     assert [call.participant for call in simulate_calls(plan, QUESTION, ())] == ["beta"]

@@ -1,4 +1,4 @@
-"""What runs will cost: how many calls, who reads how much, and what is not known."""
+"""The forecast of a run: its calls, their input, and unknown prices."""
 
 from collections import Counter
 
@@ -79,12 +79,12 @@ def test_forecast_counts_the_calls_of_every_mode(plan: RunPlan, calls: int) -> N
     ],
 )
 def test_forecast_counts_earlier_answers_as_input_of_later_turns(plan: RunPlan, more: int) -> None:
-    apart = sum(
+    prompt_input = sum(
         (estimate_tokens(build_system_prompt(plan, who)) + estimate_tokens(QUESTION_TEXT)) * line.calls
         for who, line in zip(plan.participants, forecast_plan(plan).lines, strict=True)
     )
-    heard = forecast_plan(plan).input - apart
-    assert heard // ANSWER_TOKENS == more, "names and instructions are short"
+    answer_input = forecast_plan(plan).input - prompt_input
+    assert answer_input // ANSWER_TOKENS == more, "names and instructions are short"
 
 
 def test_forecast_input_grows_with_every_round() -> None:
@@ -114,8 +114,8 @@ def test_forecast_of_continue_starts_with_the_next_participant() -> None:
 
 
 def test_forecast_uses_max_tokens_as_answer_length() -> None:
-    brief = Participant("alpha", "Alpha", "a/one", max_tokens=50)
-    assert forecast_plan(RunPlan(mode="single", participants=(brief,))).output == 50
+    limited = Participant("alpha", "Alpha", "a/one", max_tokens=50)
+    assert forecast_plan(RunPlan(mode="single", participants=(limited,))).output == 50
 
 
 def test_forecast_counts_earlier_messages_only_for_participants_who_see_them() -> None:
@@ -193,7 +193,7 @@ def test_forecast_excludes_and_names_models_with_unknown_price() -> None:
 
 
 def test_forecast_prices_each_call_separately() -> None:
-    """A price may depend on how long a prompt is."""
+    """A price may depend on the length of the prompt."""
 
     def priced(_: str, usage: Usage) -> float | None:
         return 1.0 if usage.input >= ANSWER_TOKENS else 0.1

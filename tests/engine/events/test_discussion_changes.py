@@ -34,7 +34,7 @@ def changes(database: Database, discussions: Discussions) -> DiscussionChanges:
 
 
 async def next_changes(stream: BatchStream[bytes]) -> list[DiscussionEvent]:
-    """Wait for what is sent next, and read it as a page would."""
+    """Wait for the next frames and decode them as the page does."""
     frames = await asyncio.wait_for(anext(stream), WAIT_TIMEOUT_SECONDS)
     assert all(frame.startswith(b"data: ") and frame.endswith(b"\n\n") for frame in frames)
     assert all(frame.count(b"\n") == 2 for frame in frames)
@@ -44,21 +44,21 @@ async def next_changes(stream: BatchStream[bytes]) -> list[DiscussionEvent]:
 async def test_stream_frames_starts_with_current_activity(database: Database, changes: DiscussionChanges) -> None:
     run = await create_run(database, await create_discussion(database))
     await create_run(database, await create_discussion(database, BERT), owner=BERT)
-    async with aclosing(changes.stream_frames(ANNA)) as following:
-        assert await next_changes(following) == [Activity((run,))]
+    async with aclosing(changes.stream_frames(ANNA)) as stream:
+        assert await next_changes(stream) == [Activity((run,))]
 
 
 @ON_BOTH_DATABASES
 async def test_stream_frames_sends_each_changed_discussion(database: Database, changes: DiscussionChanges) -> None:
     first, second = await create_discussion(database), await create_discussion(database)
     run = await create_run(database, second)
-    async with aclosing(changes.stream_frames(ANNA)) as following:
-        await next_changes(following)
+    async with aclosing(changes.stream_frames(ANNA)) as stream:
+        await next_changes(stream)
         changes.on_notify(f"{ANNA} {second.id}")
-        assert await next_changes(following) == [DiscussionChanged(second, (run,))]
+        assert await next_changes(stream) == [DiscussionChanged(second, (run,))]
         changes.on_notify(f"{ANNA} {second.id}")
         changes.on_notify(f"{ANNA} {first.id}")
-        assert await next_changes(following) == [
+        assert await next_changes(stream) == [
             DiscussionChanged(second, (run,)),
             DiscussionChanged(first, ()),
         ]
@@ -73,18 +73,18 @@ async def test_stream_frames_reports_runs_waiting_for_approval_until_resolved_or
     run = await create_run(database, known)
     call = make_requested_call(run)
     database.subscribe("moot_changes", changes.on_notify)
-    async with listen_for_notifications(database), aclosing(changes.stream_frames(ANNA)) as following:
-        assert await next_changes(following) == [Activity((run,))]
+    async with listen_for_notifications(database), aclosing(changes.stream_frames(ANNA)) as stream:
+        assert await next_changes(stream) == [Activity((run,))]
         await permissions.request_approval(call)
-        assert await next_changes(following) == [DiscussionChanged(known, (run,), (run.id,))]
+        assert await next_changes(stream) == [DiscussionChanged(known, (run,), (run.id,))]
         async with aclosing(changes.stream_frames(ANNA)) as later:
             assert await next_changes(later) == [Activity((run,), (run.id,))]
         await permissions.resolve_approval(CALLER, run.id, "call_1", "allow")
-        assert await next_changes(following) == [DiscussionChanged(known, (run,))]
+        assert await next_changes(stream) == [DiscussionChanged(known, (run,))]
         await permissions.request_approval(replace(call, id="call_2"))
-        assert await next_changes(following) == [DiscussionChanged(known, (run,), (run.id,))]
+        assert await next_changes(stream) == [DiscussionChanged(known, (run,), (run.id,))]
         await permissions.withdraw_run_requests(run.id)
-        assert await next_changes(following) == [DiscussionChanged(known, (run,))]
+        assert await next_changes(stream) == [DiscussionChanged(known, (run,))]
 
 
 @ON_BOTH_DATABASES
@@ -93,19 +93,19 @@ async def test_stream_frames_sends_updates_and_deletion_of_a_discussion(
 ) -> None:
     database.subscribe("moot_changes", changes.on_notify)
     known = await create_discussion(database)
-    async with listen_for_notifications(database), aclosing(changes.stream_frames(ANNA)) as following:
-        assert await next_changes(following) == [Activity(())]
+    async with listen_for_notifications(database), aclosing(changes.stream_frames(ANNA)) as stream:
+        assert await next_changes(stream) == [Activity(())]
         renamed = await discussions.update_discussion(ANNA, known.id, {"title": "Chairs"})
-        assert await next_changes(following) == [DiscussionChanged(renamed, ())]
+        assert await next_changes(stream) == [DiscussionChanged(renamed, ())]
         await discussions.delete_discussion(ANNA, known.id)
-        assert await next_changes(following) == [DiscussionDeleted(known.id)]
+        assert await next_changes(stream) == [DiscussionDeleted(known.id)]
 
 
 async def test_stream_frames_sends_id_of_deleted_discussion(changes: DiscussionChanges) -> None:
-    async with aclosing(changes.stream_frames(ANNA)) as following:
-        await next_changes(following)
+    async with aclosing(changes.stream_frames(ANNA)) as stream:
+        await next_changes(stream)
         changes.on_notify(f"{ANNA} dis_gone")
-        assert await next_changes(following) == [DiscussionDeleted("dis_gone")]
+        assert await next_changes(stream) == [DiscussionDeleted("dis_gone")]
 
 
 @ON_BOTH_DATABASES
@@ -135,37 +135,35 @@ async def test_stream_frames_coalesces_changes_of_one_discussion_into_its_latest
     database: Database, discussions: Discussions, changes: DiscussionChanges
 ) -> None:
     known = await create_discussion(database)
-    async with aclosing(changes.stream_frames(ANNA)) as following:
-        await next_changes(following)
+    async with aclosing(changes.stream_frames(ANNA)) as stream:
+        await next_changes(stream)
         for number in range(3):
             now = await discussions.update_discussion(ANNA, known.id, {"title": f"Title {number}"})
             changes.on_notify(f"{ANNA} {known.id}")
-        assert await next_changes(following) == [DiscussionChanged(now, ())]
+        assert await next_changes(stream) == [DiscussionChanged(now, ())]
 
 
 async def test_stream_frames_sends_all_changes_up_to_max_pending_ids(changes: DiscussionChanges) -> None:
-    async with aclosing(changes.stream_frames(ANNA)) as following:
-        await next_changes(following)
+    async with aclosing(changes.stream_frames(ANNA)) as stream:
+        await next_changes(stream)
         for number in range(MAX_PENDING_IDS):
             changes.on_notify(f"{ANNA} dis_{number}")
-        assert await next_changes(following) == [
-            DiscussionDeleted(f"dis_{number}") for number in range(MAX_PENDING_IDS)
-        ]
+        assert await next_changes(stream) == [DiscussionDeleted(f"dis_{number}") for number in range(MAX_PENDING_IDS)]
 
 
 async def test_stream_frames_restarts_from_current_activity_when_watcher_falls_behind(
     database: Database, changes: DiscussionChanges
 ) -> None:
     known = await create_discussion(database)
-    async with aclosing(changes.stream_frames(ANNA)) as following:
-        await next_changes(following)
+    async with aclosing(changes.stream_frames(ANNA)) as stream:
+        await next_changes(stream)
         run = await create_run(database, known)
         for number in range(MAX_PENDING_IDS + 1):
             changes.on_notify(f"{ANNA} dis_{number}")
         changes.on_notify(f"{ANNA} {known.id}")
-        assert await next_changes(following) == [Activity((run,))]
+        assert await next_changes(stream) == [Activity((run,))]
         changes.on_notify(f"{ANNA} {known.id}")
-        assert await next_changes(following) == [DiscussionChanged(known, (run,))]
+        assert await next_changes(stream) == [DiscussionChanged(known, (run,))]
 
 
 @ON_BOTH_DATABASES
@@ -186,11 +184,11 @@ async def test_stream_frames_sends_heartbeat_while_nothing_changes(
     changes: DiscussionChanges, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "HEARTBEAT_SECONDS", 0.0)
-    async with aclosing(changes.stream_frames(ANNA)) as following:
-        await next_changes(following)
-        assert [await next_changes(following), await next_changes(following)] == [[], []]
+    async with aclosing(changes.stream_frames(ANNA)) as stream:
+        await next_changes(stream)
+        assert [await next_changes(stream), await next_changes(stream)] == [[], []]
         changes.on_notify(f"{ANNA} dis_gone")
-        assert await next_changes(following) == [DiscussionDeleted("dis_gone")]
+        assert await next_changes(stream) == [DiscussionDeleted("dis_gone")]
 
 
 async def test_closed_watcher_is_removed(changes: DiscussionChanges) -> None:
@@ -208,9 +206,9 @@ async def test_closed_watcher_is_removed(changes: DiscussionChanges) -> None:
 
 
 async def test_watcher_cancelled_while_waiting_is_removed(changes: DiscussionChanges) -> None:
-    following = changes.stream_frames(ANNA)
-    await next_changes(following)
-    waiting = asyncio.ensure_future(anext(following))
+    stream = changes.stream_frames(ANNA)
+    await next_changes(stream)
+    waiting = asyncio.ensure_future(anext(stream))
     await asyncio.sleep(0)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):

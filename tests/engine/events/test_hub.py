@@ -27,7 +27,7 @@ END = '{"type":"run_ended","n":%d}'
 
 
 class MemoryEventLog(EventLog):
-    """A log in memory that takes its time: what it returns is what was there when it was asked."""
+    """A slow event log in memory. It returns the events that existed when the call began."""
 
     def __init__(self) -> None:
         self.bodies: list[str] = []
@@ -58,7 +58,7 @@ class MemoryEventLog(EventLog):
 
 
 class EventPublisher:
-    """Adds to a shelf, and tells readers of it in one way or another."""
+    """Adds events to the log and notifies the hub, in one of several ways."""
 
     def __init__(self, event_log: MemoryEventLog, event_hub: EventHub) -> None:
         self.event_log = event_log
@@ -78,7 +78,7 @@ class EventPublisher:
 
 
 class RecordingSubscriber:
-    """Reads from a number on, and notes the numbers that it got."""
+    """Subscribes after an event number and records the numbers of the events that arrive."""
 
     def __init__(self, event_hub: EventHub, start: int, progress: RunProgress | None = None) -> None:
         self.start = start
@@ -96,7 +96,7 @@ class RecordingSubscriber:
 
 
 def frame_seq(frame: bytes) -> int:
-    """Check a frame, and return its number."""
+    """Check a frame and return its event number."""
     id, data, *rest = frame.split(b"\n")
     assert data.endswith(b'"n":%d}' % int(id.removeprefix(b"id: ")))
     assert rest == [b"", b""]
@@ -109,7 +109,7 @@ def has_all_events(subscriber: RecordingSubscriber, last_seq: int) -> bool:
 
 @pytest.fixture
 def small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remember little, and read little at a time, so that few events are many."""
+    """Make buffers and pages small, so that a few events fill them."""
     shrink_buffers(monkeypatch)
 
 
@@ -132,21 +132,21 @@ async def test_subscribers_receive_all_events_after_their_cursor_once_and_in_ord
 ) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
         shrink_buffers(monkeypatch)
-        shelf = MemoryEventLog()
-        shelf.delay_steps = slowness
-        feeds = EventHub(shelf)
-        writer = EventPublisher(shelf, feeds)
+        event_log = MemoryEventLog()
+        event_log.delay_steps = slowness
+        hub = EventHub(event_log)
+        writer = EventPublisher(event_log, hub)
         readers: list[RecordingSubscriber] = []
         for step, count in steps:
             match step:
                 case "join":
-                    readers.append(RecordingSubscriber(feeds, min(count, len(shelf.bodies))))
+                    readers.append(RecordingSubscriber(hub, min(count, len(event_log.bodies))))
                 case "leave" if readers:
                     gone = readers.pop(count % len(readers))
                     await gone.unsubscribe()
                     assert has_all_events(gone, gone.start + len(gone.received_seqs))
                 case "look":
-                    await feeds.poll()
+                    await hub.poll()
                 case "rest":
                     for _ in range(count):
                         await asyncio.sleep(0)
@@ -155,15 +155,15 @@ async def test_subscribers_receive_all_events_after_their_cursor_once_and_in_ord
         writer.add_events(1, end, END)
         async with asyncio.timeout(60):
             await asyncio.gather(*(reader.task for reader in readers))
-        assert all(has_all_events(reader, len(shelf.bodies)) for reader in readers)
-        assert feeds._streams == {}
+        assert all(has_all_events(reader, len(event_log.bodies)) for reader in readers)
+        assert hub._streams == {}
 
 
 @asynccontextmanager
 async def open_subscribers(
     event_hub: EventHub, *starts: int, progress: RunProgress | None = None
 ) -> AsyncIterator[list[RecordingSubscriber]]:
-    """Let readers come, and wait for news; what was read until then is not counted."""
+    """Open subscribers and wait until they have caught up. Then reset the count of reads."""
     readers = [RecordingSubscriber(event_hub, start, progress) for start in starts]
     try:
         await asyncio.sleep(0.01)
@@ -176,112 +176,112 @@ async def open_subscribers(
 
 
 async def test_local_events_reach_subscribers_without_database_reads() -> None:
-    shelf = MemoryEventLog()
-    feeds = EventHub(shelf)
-    writer = EventPublisher(shelf, feeds)
-    async with open_subscribers(feeds, *[0] * 20) as readers:
+    event_log = MemoryEventLog()
+    hub = EventHub(event_log)
+    writer = EventPublisher(event_log, hub)
+    async with open_subscribers(hub, *[0] * 20) as readers:
         for _ in range(50):
             writer.add_events(2, "here")
             await asyncio.sleep(0)
         await wait_until(lambda: all(has_all_events(reader, 100) for reader in readers))
-        assert shelf.read_count == 0
+        assert event_log.read_count == 0
 
 
 async def test_remote_events_are_read_once_for_all_subscribers() -> None:
-    shelf = MemoryEventLog()
-    shelf.delay_steps = 3
-    feeds = EventHub(shelf)
-    writer = EventPublisher(shelf, feeds)
-    async with open_subscribers(feeds, *[0] * 20) as readers:
+    event_log = MemoryEventLog()
+    event_log.delay_steps = 3
+    hub = EventHub(event_log)
+    writer = EventPublisher(event_log, hub)
+    async with open_subscribers(hub, *[0] * 20) as readers:
         for upto in (2, 4, 6):
             writer.add_events(2, "elsewhere")
             await wait_until(lambda: all(has_all_events(reader, upto) for reader in readers))  # noqa: B023 - at once
-        assert shelf.read_count == 3
+        assert event_log.read_count == 3
 
 
 async def test_poll_queries_database_once_for_all_runs() -> None:
-    shelf = MemoryEventLog()
-    feeds = EventHub(shelf)
-    async with open_subscribers(feeds, *[0] * 20) as readers:
-        await feeds.poll()
+    event_log = MemoryEventLog()
+    hub = EventHub(event_log)
+    async with open_subscribers(hub, *[0] * 20) as readers:
+        await hub.poll()
         await asyncio.sleep(0.01)
-        assert (shelf.poll_count, shelf.read_count) == (1, 0)
-        EventPublisher(shelf, feeds).add_events(3, "in silence")
-        await feeds.poll()
+        assert (event_log.poll_count, event_log.read_count) == (1, 0)
+        EventPublisher(event_log, hub).add_events(3, "in silence")
+        await hub.poll()
         await wait_until(lambda: all(has_all_events(reader, 3) for reader in readers))
-        assert (shelf.poll_count, shelf.read_count) == (2, 1)
-        EventPublisher(shelf, feeds).add_events(1, "here")
-        await feeds.poll()
-        assert shelf.poll_count == 2
+        assert (event_log.poll_count, event_log.read_count) == (2, 1)
+        EventPublisher(event_log, hub).add_events(1, "here")
+        await hub.poll()
+        assert event_log.poll_count == 2
 
 
 async def test_own_notification_causes_no_database_read() -> None:
-    shelf = MemoryEventLog()
-    feeds = EventHub(shelf)
-    async with open_subscribers(feeds, 0) as (reader,):
-        feeds.on_notify(f"we,{RUN}:1")
+    event_log = MemoryEventLog()
+    hub = EventHub(event_log)
+    async with open_subscribers(hub, 0) as (reader,):
+        hub.on_notify(f"we,{RUN}:1")
         await asyncio.sleep(0.01)
-        assert shelf.read_count == 0
-        EventPublisher(shelf, feeds).add_events(1, "here")
+        assert event_log.read_count == 0
+        EventPublisher(event_log, hub).add_events(1, "here")
         await wait_until(lambda: has_all_events(reader, 1))
-        assert shelf.read_count == 0
+        assert event_log.read_count == 0
 
 
 async def test_notified_seq_that_does_not_exist_is_read_once() -> None:
-    shelf = MemoryEventLog()
-    feeds = EventHub(shelf)
-    async with open_subscribers(feeds, 0) as (reader,):
-        feeds.on_notify(f"them,{RUN}:7")
+    event_log = MemoryEventLog()
+    hub = EventHub(event_log)
+    async with open_subscribers(hub, 0) as (reader,):
+        hub.on_notify(f"them,{RUN}:7")
         await asyncio.sleep(0.01)
-        assert shelf.read_count == 1
-        EventPublisher(shelf, feeds).add_events(2, "here")
+        assert event_log.read_count == 1
+        EventPublisher(event_log, hub).add_events(2, "here")
         await wait_until(lambda: has_all_events(reader, 2))
 
 
 async def test_subscribers_wait_while_database_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retry, "FIRST_RETRY_SECONDS", 0.01)
-    shelf = MemoryEventLog()
-    EventPublisher(shelf, feeds := EventHub(shelf)).add_events(3, "in silence")
-    shelf.is_unavailable = True
-    async with open_subscribers(feeds, 0) as (reader,):
-        await wait_until(lambda: shelf.read_count > 2)
+    event_log = MemoryEventLog()
+    EventPublisher(event_log, hub := EventHub(event_log)).add_events(3, "in silence")
+    event_log.is_unavailable = True
+    async with open_subscribers(hub, 0) as (reader,):
+        await wait_until(lambda: event_log.read_count > 2)
         assert not reader.task.done()
-        shelf.is_unavailable = False
+        event_log.is_unavailable = False
         await wait_until(lambda: has_all_events(reader, 3))
 
 
 async def test_notification_during_database_read_is_not_lost() -> None:
-    shelf = MemoryEventLog()
-    feeds = EventHub(shelf)
-    writer = EventPublisher(shelf, feeds)
-    async with open_subscribers(feeds, 0) as (reader,):
-        shelf.can_answer.clear()
+    event_log = MemoryEventLog()
+    hub = EventHub(event_log)
+    writer = EventPublisher(event_log, hub)
+    async with open_subscribers(hub, 0) as (reader,):
+        event_log.can_answer.clear()
         writer.add_events(2, "elsewhere")
-        await wait_until(lambda: shelf.read_count == 1)
+        await wait_until(lambda: event_log.read_count == 1)
         writer.add_events(2, "elsewhere")
-        shelf.can_answer.set()
+        event_log.can_answer.set()
         await wait_until(lambda: has_all_events(reader, 4))
 
 
 @pytest.mark.usefixtures("small_buffers")
 async def test_remote_events_beyond_one_page_need_no_second_notification() -> None:
-    shelf = MemoryEventLog()
-    feeds = EventHub(shelf)
-    async with open_subscribers(feeds, 0) as (reader,):
-        EventPublisher(shelf, feeds).add_events(20, "elsewhere")
+    event_log = MemoryEventLog()
+    hub = EventHub(event_log)
+    async with open_subscribers(hub, 0) as (reader,):
+        EventPublisher(event_log, hub).add_events(20, "elsewhere")
         await wait_until(lambda: has_all_events(reader, 20))
 
 
 async def test_other_subscribers_receive_events_when_reading_subscriber_leaves() -> None:
-    shelf = MemoryEventLog()
-    feeds = EventHub(shelf)
-    writer = EventPublisher(shelf, feeds)
-    async with open_subscribers(feeds, 0, 0) as (first, second):
-        shelf.can_answer.clear()
+    event_log = MemoryEventLog()
+    hub = EventHub(event_log)
+    writer = EventPublisher(event_log, hub)
+    async with open_subscribers(hub, 0, 0) as (first, second):
+        event_log.can_answer.clear()
         writer.add_events(1, "elsewhere")
-        await wait_until(lambda: shelf.read_count == 1)
+        await wait_until(lambda: event_log.read_count == 1)
         await first.unsubscribe()
-        shelf.can_answer.set()
+        event_log.can_answer.set()
         await wait_until(lambda: has_all_events(second, 1))
 
 
@@ -289,27 +289,27 @@ async def test_poll_forever_recovers_lost_notification(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "POLL_SECONDS", 0.01)
-    shelf = MemoryEventLog()
-    feeds = EventHub(shelf)
-    looking = asyncio.create_task(feeds.poll_forever())
-    async with open_subscribers(feeds, 0) as (reader,):
-        EventPublisher(shelf, feeds).add_events(3, "in silence")
+    event_log = MemoryEventLog()
+    hub = EventHub(event_log)
+    polling = asyncio.create_task(hub.poll_forever())
+    async with open_subscribers(hub, 0) as (reader,):
+        EventPublisher(event_log, hub).add_events(3, "in silence")
         await wait_until(lambda: has_all_events(reader, 3))
-    looking.cancel()
-    await asyncio.gather(looking, return_exceptions=True)
+    polling.cancel()
+    await asyncio.gather(polling, return_exceptions=True)
 
 
 @pytest.mark.usefixtures("small_buffers")
 async def test_slow_subscriber_keeps_buffer_bounded() -> None:
-    shelf = MemoryEventLog()
-    feeds = EventHub(shelf)
-    writer = EventPublisher(shelf, feeds)
+    event_log = MemoryEventLog()
+    hub = EventHub(event_log)
+    writer = EventPublisher(event_log, hub)
     writer.add_events(1, "in silence")
-    async with aclosing(feeds.subscribe(RUN, 0)) as slow:
+    async with aclosing(hub.subscribe(RUN, 0)) as slow:
         got = [frame_seq(frame) for frame in await anext(slow)]
         for _ in range(50):
             writer.add_events(2, "here")
-        assert len(feeds._streams[RUN]._frames) == 5
+        assert len(hub._streams[RUN]._frames) == 5
         writer.add_events(1, "here", END)
         async for frames in slow:
             assert len(frames) <= 5
@@ -318,47 +318,47 @@ async def test_slow_subscriber_keeps_buffer_bounded() -> None:
 
 
 async def test_poll_sends_heartbeat_to_idle_subscriber() -> None:
-    feeds = EventHub(MemoryEventLog())
-    async with aclosing(feeds.subscribe(RUN, 0)) as stream:
+    hub = EventHub(MemoryEventLog())
+    async with aclosing(hub.subscribe(RUN, 0)) as stream:
         waiting = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0.01)
         assert not waiting.done()
-        await feeds.poll()
+        await hub.poll()
         assert await waiting is HEARTBEAT
 
 
 async def test_poll_sends_heartbeat_while_database_is_unavailable() -> None:
-    shelf = MemoryEventLog()
-    feeds = EventHub(shelf)
-    async with aclosing(feeds.subscribe(RUN, 0)) as stream:
+    event_log = MemoryEventLog()
+    hub = EventHub(event_log)
+    async with aclosing(hub.subscribe(RUN, 0)) as stream:
         waiting = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0.01)
-        shelf.is_unavailable = True
-        await feeds.poll()
+        event_log.is_unavailable = True
+        await hub.poll()
         assert await waiting is HEARTBEAT
 
 
 @pytest.mark.parametrize("start", [0, 3, 9])
 async def test_subscription_to_finished_run_ends(start: int) -> None:
-    shelf = MemoryEventLog()
-    feeds = EventHub(shelf)
-    EventPublisher(shelf, feeds).add_events(9, "in silence")
-    EventPublisher(shelf, feeds).add_events(1, "in silence", END)
-    async with open_subscribers(feeds, start) as (reader,), asyncio.timeout(60):
+    event_log = MemoryEventLog()
+    hub = EventHub(event_log)
+    EventPublisher(event_log, hub).add_events(9, "in silence")
+    EventPublisher(event_log, hub).add_events(1, "in silence", END)
+    async with open_subscribers(hub, start) as (reader,), asyncio.timeout(60):
         await reader.task
         assert has_all_events(reader, 10)
 
 
 @pytest.mark.usefixtures("small_buffers")
 async def test_subscription_to_deleted_run_ends() -> None:
-    shelf = MemoryEventLog()
-    feeds = EventHub(shelf)
-    writer = EventPublisher(shelf, feeds)
-    async with open_subscribers(feeds, 0) as (ahead,), asyncio.timeout(60):
+    event_log = MemoryEventLog()
+    hub = EventHub(event_log)
+    writer = EventPublisher(event_log, hub)
+    async with open_subscribers(hub, 0) as (ahead,), asyncio.timeout(60):
         writer.add_events(20, "here")
         await wait_until(lambda: has_all_events(ahead, 20))
-        shelf.bodies.clear()
-        behind = RecordingSubscriber(feeds, 3)
+        event_log.bodies.clear()
+        behind = RecordingSubscriber(hub, 3)
         await behind.task
         assert behind.received_seqs == []
 
@@ -366,14 +366,14 @@ async def test_subscription_to_deleted_run_ends() -> None:
 @pytest.mark.usefixtures("small_buffers")
 @pytest.mark.parametrize("start", [0, 5, 7])
 async def test_subscription_to_retried_run_continues_past_earlier_end(start: int) -> None:
-    shelf = MemoryEventLog()
-    feeds = EventHub(shelf)
-    writer = EventPublisher(shelf, feeds)
+    event_log = MemoryEventLog()
+    hub = EventHub(event_log)
+    writer = EventPublisher(event_log, hub)
     writer.add_events(6, "in silence")
     writer.add_events(1, "in silence", END)
     writer.add_events(2, "in silence")
     async with (
-        open_subscribers(feeds, start, progress=RunProgress(live=True, last_seq=9)) as (reader,),
+        open_subscribers(hub, start, progress=RunProgress(live=True, last_seq=9)) as (reader,),
         asyncio.timeout(60),
     ):
         await wait_until(lambda: has_all_events(reader, 9))
@@ -384,13 +384,13 @@ async def test_subscription_to_retried_run_continues_past_earlier_end(start: int
 
 
 async def test_new_subscriber_of_retried_run_waits_for_more_after_others_saw_the_end() -> None:
-    shelf = MemoryEventLog()
-    feeds = EventHub(shelf)
-    writer = EventPublisher(shelf, feeds)
-    async with open_subscribers(feeds, 0) as (slow,), asyncio.timeout(60):
+    event_log = MemoryEventLog()
+    hub = EventHub(event_log)
+    writer = EventPublisher(event_log, hub)
+    async with open_subscribers(hub, 0) as (slow,), asyncio.timeout(60):
         writer.add_events(1, "here", END)
-        again = RecordingSubscriber(feeds, 1, RunProgress(live=True, last_seq=1))
-        await wait_until(lambda: feeds._streams[RUN].readers >= 1)
+        again = RecordingSubscriber(hub, 1, RunProgress(live=True, last_seq=1))
+        await wait_until(lambda: hub._streams[RUN].readers >= 1)
         writer.add_events(1, "here")
         writer.add_events(1, "here", END)
         await again.task
@@ -399,10 +399,10 @@ async def test_new_subscriber_of_retried_run_waits_for_more_after_others_saw_the
 
 
 async def test_text_that_resembles_run_ended_does_not_end_subscription() -> None:
-    shelf = MemoryEventLog()
-    feeds = EventHub(shelf)
-    writer = EventPublisher(shelf, feeds)
-    async with open_subscribers(feeds, 0) as (reader,):
+    event_log = MemoryEventLog()
+    hub = EventHub(event_log)
+    writer = EventPublisher(event_log, hub)
+    async with open_subscribers(hub, 0) as (reader,):
         writer.add_events(1, "here", '{"type":"text_delta","text":"{\\"type\\":\\"run_ended\\"","n":%d}')
         writer.add_events(1, "here")
         await wait_until(lambda: has_all_events(reader, 2))
@@ -411,30 +411,30 @@ async def test_text_that_resembles_run_ended_does_not_end_subscription() -> None
 
 async def test_streams_of_runs_are_separate_and_removed_with_last_subscriber() -> None:
     before = telemetry.EVENT_READERS._value.get()
-    feeds = EventHub(MemoryEventLog())
-    one, other = feeds.subscribe("run_a", 0), feeds.subscribe("run_b", 0)
+    hub = EventHub(MemoryEventLog())
+    one, other = hub.subscribe("run_a", 0), hub.subscribe("run_b", 0)
     waiting = [asyncio.ensure_future(anext(stream)) for stream in (one, other)]
     await asyncio.sleep(0.01)
     assert telemetry.EVENT_READERS._value.get() == before + 2
-    feeds.publish("run_a", 1, [DELTA % 1])
+    hub.publish("run_a", 1, [DELTA % 1])
     assert [frame_seq(frame) for frame in await waiting[0]] == [1]
     assert not waiting[1].done()
     waiting[1].cancel()
     await asyncio.gather(waiting[1], return_exceptions=True)
     for stream in (one, other):
         await stream.aclose()
-    assert feeds._streams == {}
+    assert hub._streams == {}
     assert telemetry.EVENT_READERS._value.get() == before
-    feeds.publish("run_a", 2, [DELTA % 2])
-    assert feeds._streams == {}
+    hub.publish("run_a", 2, [DELTA % 2])
+    assert hub._streams == {}
 
 
 async def test_event_frame_is_encoded_once_for_all_subscribers() -> None:
-    feeds = EventHub(MemoryEventLog())
-    streams = [feeds.subscribe(RUN, 0) for _ in range(2)]
+    hub = EventHub(MemoryEventLog())
+    streams = [hub.subscribe(RUN, 0) for _ in range(2)]
     waiting = [asyncio.ensure_future(anext(stream)) for stream in streams]
     await asyncio.sleep(0.01)
-    feeds.publish(RUN, 1, [DELTA % 1])
+    hub.publish(RUN, 1, [DELTA % 1])
     one, other = [frame for frames in await asyncio.gather(*waiting) for frame in frames]
     assert one is other
     assert one == b'id: 1\ndata: {"type":"text_delta","n":1}\n\n'
@@ -445,7 +445,7 @@ async def test_event_frame_is_encoded_once_for_all_subscribers() -> None:
 @ON_BOTH_DATABASES
 async def test_concurrent_subscribers_receive_complete_log_from_database(database: Database) -> None:
     claim, log = await prepare_leased_run(database), EventLog(database)
-    feeds = EventHub(log)
+    hub = EventHub(log)
     at = 0
 
     async def write(count: int, body: str = DELTA) -> None:
@@ -454,15 +454,15 @@ async def test_concurrent_subscribers_receive_complete_log_from_database(databas
         await log.write_entries([_log_entry(claim, at + 1, bodies)])
         at += count
         if at % 2:
-            feeds.publish(claim.run, at - count + 1, bodies)
+            hub.publish(claim.run, at - count + 1, bodies)
         else:
-            feeds.on_notify(f"them,{claim.run}:{at}")
+            hub.on_notify(f"them,{claim.run}:{at}")
 
     got: dict[int, list[int]] = {}
 
     async def read(start: int) -> None:
         got[start] = []
-        async with aclosing(feeds.subscribe(claim.run, start)) as stream:
+        async with aclosing(hub.subscribe(claim.run, start)) as stream:
             async for frames in stream:
                 got[start] += [frame_seq(frame) for frame in frames]
 
@@ -482,13 +482,13 @@ def _log_entry(lease: RunLease, first: int, bodies: list[str]) -> EventLogEntry:
 @pytest.mark.usefixtures("small_buffers")
 @pytest.mark.parametrize("start", [0, 3, 6, 7])
 async def test_earlier_end_is_ignored_when_subscribing_before_retry_continues(start: int) -> None:
-    shelf = MemoryEventLog()
-    feeds = EventHub(shelf)
-    writer = EventPublisher(shelf, feeds)
+    event_log = MemoryEventLog()
+    hub = EventHub(event_log)
+    writer = EventPublisher(event_log, hub)
     writer.add_events(6, "in silence")
     writer.add_events(1, "in silence", END)
     tried_again = RunProgress(live=True, last_seq=7)
-    async with open_subscribers(feeds, start, start, progress=tried_again) as readers, asyncio.timeout(60):
+    async with open_subscribers(hub, start, start, progress=tried_again) as readers, asyncio.timeout(60):
         await wait_until(lambda: all(has_all_events(reader, 7) for reader in readers))
         assert not any(reader.task.done() for reader in readers)
         writer.add_events(1, "here")

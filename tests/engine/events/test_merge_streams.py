@@ -13,7 +13,7 @@ from tests.support.waiting import WAIT_TIMEOUT_SECONDS, wait_until
 
 
 class ScriptedSource:
-    """A stream that brings what a test tells it to; it knows how much was asked for, and whether it was closed."""
+    """A stream with the batches of a test. It records how many were requested and whether it was closed."""
 
     def __init__(self, *batches: list[bytes] | Heartbeat) -> None:
         self.queue: asyncio.Queue[list[bytes] | Heartbeat | Exception | None] = asyncio.Queue()
@@ -38,53 +38,53 @@ async def next_batch(merged: BatchStream[bytes]) -> list[bytes] | Heartbeat:
 
 
 async def test_merge_streams_combines_batches_that_are_ready_together() -> None:
-    one, confluence = ScriptedSource([b"a1"]), StreamMerger()
-    async with aclosing(confluence.merge_streams(one.stream())) as flow:
-        assert await next_batch(flow) == [b"a1"]
+    one, merger = ScriptedSource([b"a1"]), StreamMerger()
+    async with aclosing(merger.merge_streams(one.stream())) as merged:
+        assert await next_batch(merged) == [b"a1"]
         others = [ScriptedSource([b"b1", b"b2"], [b"b3"]), ScriptedSource([b"c1"])]
         for other in others:
-            confluence.add_stream(other.stream())
+            merger.add_stream(other.stream())
         await wait_until(lambda: all(other.batches_read for other in others))
-        assert await next_batch(flow) == [b"b1", b"b2", b"c1"]
-        assert await next_batch(flow) == [b"b3"]
+        assert await next_batch(merged) == [b"b1", b"b2", b"c1"]
+        assert await next_batch(merged) == [b"b3"]
 
 
 async def test_merge_streams_forwards_heartbeat() -> None:
-    async with aclosing(StreamMerger().merge_streams(ScriptedSource(HEARTBEAT, [b"a"]).stream())) as flow:
-        assert [await next_batch(flow), await next_batch(flow)] == [HEARTBEAT, [b"a"]]
+    async with aclosing(StreamMerger().merge_streams(ScriptedSource(HEARTBEAT, [b"a"]).stream())) as merged:
+        assert [await next_batch(merged), await next_batch(merged)] == [HEARTBEAT, [b"a"]]
 
 
 async def test_add_stream_while_merging_delivers_its_batches_despite_idle_streams() -> None:
     silent, late = ScriptedSource(), ScriptedSource([b"b1"], [b"b2"])
-    confluence = StreamMerger()
-    async with aclosing(confluence.merge_streams(silent.stream())) as flow:
-        waiting = asyncio.ensure_future(next_batch(flow))
+    merger = StreamMerger()
+    async with aclosing(merger.merge_streams(silent.stream())) as merged:
+        waiting = asyncio.ensure_future(next_batch(merged))
         await asyncio.sleep(0)
-        confluence.add_stream(late.stream())
+        merger.add_stream(late.stream())
         assert await waiting == [b"b1"]
-        assert await next_batch(flow) == [b"b2"]
+        assert await next_batch(merged) == [b"b2"]
 
 
 async def test_merge_streams_ends_when_all_streams_ended() -> None:
     one, other = ScriptedSource([b"a"]), ScriptedSource([b"b"])
-    confluence = StreamMerger()
-    async with aclosing(confluence.merge_streams(one.stream())) as flow:
-        assert await next_batch(flow) == [b"a"]
-        confluence.add_stream(other.stream())
+    merger = StreamMerger()
+    async with aclosing(merger.merge_streams(one.stream())) as merged:
+        assert await next_batch(merged) == [b"a"]
+        merger.add_stream(other.stream())
         one.queue.put_nowait(None)
-        assert await next_batch(flow) == [b"b"]
+        assert await next_batch(merged) == [b"b"]
         other.queue.put_nowait(None)
         with pytest.raises(StopAsyncIteration):
-            await next_batch(flow)
+            await next_batch(merged)
 
 
-async def test_merge_streams_buffers_one_batch_per_stream_while_nobody_reads() -> None:
+async def test_merge_streams_buffers_one_batch_per_stream_without_reader() -> None:
     sources = [ScriptedSource(*([b"x"] for _ in range(50))) for _ in range(3)]
-    confluence = StreamMerger()
-    async with aclosing(confluence.merge_streams(sources[0].stream())) as flow:
-        assert await next_batch(flow) == [b"x"]
+    merger = StreamMerger()
+    async with aclosing(merger.merge_streams(sources[0].stream())) as merged:
+        assert await next_batch(merged) == [b"x"]
         for source in sources[1:]:
-            confluence.add_stream(source.stream())
+            merger.add_stream(source.stream())
         for _ in range(100):
             await asyncio.sleep(0)
         assert [source.batches_read for source in sources] == [1, 1, 1]
@@ -92,12 +92,12 @@ async def test_merge_streams_buffers_one_batch_per_stream_while_nobody_reads() -
 
 async def test_merge_streams_raises_stream_error_and_closes_all_streams() -> None:
     failing, other = ScriptedSource(), ScriptedSource()
-    confluence = StreamMerger()
-    confluence.add_stream(other.stream())
-    async with aclosing(confluence.merge_streams(failing.stream())) as flow:
+    merger = StreamMerger()
+    merger.add_stream(other.stream())
+    async with aclosing(merger.merge_streams(failing.stream())) as merged:
         failing.queue.put_nowait(DatabaseUnavailable("away"))
         with pytest.raises(DatabaseUnavailable, match="away"):
-            await next_batch(flow)
+            await next_batch(merged)
         assert failing.closed
         assert other.closed
 
@@ -105,12 +105,12 @@ async def test_merge_streams_raises_stream_error_and_closes_all_streams() -> Non
 @pytest.mark.parametrize("waiting", [True, False])
 async def test_merge_streams_closes_all_streams_when_reader_leaves(*, waiting: bool) -> None:
     before = asyncio.all_tasks()
-    one, other, confluence = ScriptedSource([b"a"]), ScriptedSource(), StreamMerger()
-    flow = confluence.merge_streams(one.stream())
-    await next_batch(flow)
-    confluence.add_stream(other.stream())
+    one, other, merger = ScriptedSource([b"a"]), ScriptedSource(), StreamMerger()
+    merged = merger.merge_streams(one.stream())
+    await next_batch(merged)
+    merger.add_stream(other.stream())
     if waiting:
-        reading = asyncio.ensure_future(anext(flow))
+        reading = asyncio.ensure_future(anext(merged))
         await asyncio.sleep(0.01)
         reading.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -118,7 +118,7 @@ async def test_merge_streams_closes_all_streams_when_reader_leaves(*, waiting: b
     else:
         other.queue.put_nowait([b"b"])
         await wait_until(lambda: other.batches_read == 1)
-    await flow.aclose()
+    await merged.aclose()
     assert one.closed
     assert other.closed
     assert asyncio.all_tasks() == before
@@ -126,9 +126,9 @@ async def test_merge_streams_closes_all_streams_when_reader_leaves(*, waiting: b
 
 async def test_merge_streams_starts_nothing_before_first_read() -> None:
     before, source = asyncio.all_tasks(), ScriptedSource([b"a"])
-    flow = StreamMerger().merge_streams(source.stream())
+    merged = StreamMerger().merge_streams(source.stream())
     await asyncio.sleep(0)
-    await flow.aclose()
+    await merged.aclose()
     assert (source.batches_read, asyncio.all_tasks()) == (0, before)
 
 
@@ -147,13 +147,13 @@ async def test_merge_streams_keeps_every_stream_complete_and_in_order(
             yield [b"%d:%d" % (name, number) for number in range(place, place + size)]
             place += size
 
-    confluence = StreamMerger()
+    merger = StreamMerger()
     for name in range(1, len(streams)):
-        confluence.add_stream(stream(name))
+        merger.add_stream(stream(name))
     got: defaultdict[int, list[int]] = defaultdict(list)
     turns = 0
-    async with aclosing(confluence.merge_streams(stream(0))) as flow:
-        async for frames in flow:
+    async with aclosing(merger.merge_streams(stream(0))) as merged:
+        async for frames in merged:
             for frame in frames:
                 of, _, number = frame.partition(b":")
                 got[int(of)].append(int(number))

@@ -51,7 +51,7 @@ DISCUSSION = Discussion(
 
 
 class SubscriptionReader:
-    """Reads a discussion, and notes what came, and the numbers of each run's events in their order."""
+    """Reads a subscription and records its frames, and the event numbers of each run in order."""
 
     def __init__(self, subscription: DiscussionSubscription) -> None:
         self.event_types: list[str] = []
@@ -64,14 +64,14 @@ class SubscriptionReader:
             async for some in frames:
                 self.frames += some
                 for frame in some:
-                    told = msgspec.json.decode(frame.partition(b"data: ")[2])
-                    self.event_types.append(told["type"])
-                    if "seq" in told:
-                        assert frame.startswith(b"id: %d\n" % told["seq"])
-                        self.received_seqs[told["run"]].append(told["seq"])
+                    event = msgspec.json.decode(frame.partition(b"data: ")[2])
+                    self.event_types.append(event["type"])
+                    if "seq" in event:
+                        assert frame.startswith(b"id: %d\n" % event["seq"])
+                        self.received_seqs[event["run"]].append(event["seq"])
 
     def has_received(self, **ranges: tuple[int, int]) -> bool:
-        """Tell whether what came of each run is what lies after one number up to another."""
+        """Check that each run's events arrived, after the first number up to the second."""
         assert not self.task.done(), self.task
         return self.received_seqs == {id: list(range(after + 1, last + 1)) for id, (after, last) in ranges.items()}
 
@@ -81,7 +81,7 @@ class SubscriptionReader:
 
 
 class MemoryEventLog(EventLog):
-    """The logs of a discussion's runs in memory; what is returned is how it was when somebody asked, a while ago."""
+    """A slow event log in memory. It returns the state that existed when the call began."""
 
     def __init__(self) -> None:
         self.bodies: dict[str, list[str]] = {}
@@ -114,7 +114,7 @@ class MemoryEventLog(EventLog):
 
 
 class SingleDiscussionStore(Discussions):
-    """A single discussion; which of its runs are live is asked of the shelf."""
+    """A store with one discussion. The event log knows which of its runs are live."""
 
     def __init__(self) -> None:
         self.exists = True
@@ -136,7 +136,7 @@ class NoPendingApprovals(Approvals):
 
 
 class MemoryDiscussion:
-    """A discussion in memory in which runs begin, say something, end, and are tried again, with readers around it."""
+    """A discussion in memory whose runs start, write events, end and are retried, with readers."""
 
     def __init__(self, delay_steps: int = 0) -> None:
         self.event_log = MemoryEventLog()
@@ -173,7 +173,7 @@ class MemoryDiscussion:
         self.notify_change()
 
     def open_reader(self, progress: Mapping[str, RunProgress], after: Mapping[str, int] = {}) -> SubscriptionReader:
-        following = DiscussionSubscription(
+        subscription = DiscussionSubscription(
             self.changes,
             self.event_log,
             self.event_hub,
@@ -182,11 +182,11 @@ class MemoryDiscussion:
             progress=progress,
             after=after,
         )
-        return SubscriptionReader(following)
+        return SubscriptionReader(subscription)
 
     @asynccontextmanager
     async def subscribed_reader(self, **after: int) -> AsyncIterator[SubscriptionReader]:
-        """Let somebody read, from when it was told what goes on."""
+        """Open a reader and wait until it has the activity."""
         reader = self.open_reader(self.event_log.current_progress(), after)
         try:
             await wait_until(lambda: "activity" in reader.event_types)
@@ -196,153 +196,155 @@ class MemoryDiscussion:
 
 
 async def test_subscription_sends_activity_first_and_live_runs_from_start() -> None:
-    room = MemoryDiscussion()
-    over, live = room.start_run(), room.start_run()
-    room.add_events(over, 3)
-    room.end_run(over)
-    room.add_events(live, 2)
-    async with room.subscribed_reader() as reader:
+    memory_discussion = MemoryDiscussion()
+    over, live = memory_discussion.start_run(), memory_discussion.start_run()
+    memory_discussion.add_events(over, 3)
+    memory_discussion.end_run(over)
+    memory_discussion.add_events(live, 2)
+    async with memory_discussion.subscribed_reader() as reader:
         await wait_until(lambda: reader.has_received(run_1=(0, 2)))
         assert reader.event_types[0] == "activity"
-        room.add_events(live)
+        memory_discussion.add_events(live)
         await wait_until(lambda: reader.has_received(run_1=(0, 3)))
 
 
 async def test_subscription_resumes_after_given_cursors_and_completes_ended_runs() -> None:
-    room = MemoryDiscussion()
+    memory_discussion = MemoryDiscussion()
     for _ in range(3):
-        room.add_events(room.start_run(), 5)
-    room.end_run("run_0")
-    room.end_run("run_1")
-    async with room.subscribed_reader(run_0=2, run_1=6, run_2=4) as reader:
+        memory_discussion.add_events(memory_discussion.start_run(), 5)
+    memory_discussion.end_run("run_0")
+    memory_discussion.end_run("run_1")
+    async with memory_discussion.subscribed_reader(run_0=2, run_1=6, run_2=4) as reader:
         await wait_until(lambda: reader.has_received(run_0=(2, 6), run_2=(4, 5)))
 
 
 async def test_subscription_adds_runs_that_start_later() -> None:
-    room = MemoryDiscussion()
-    async with room.subscribed_reader() as reader:
-        one, other = room.start_run(), room.start_run()
+    memory_discussion = MemoryDiscussion()
+    async with memory_discussion.subscribed_reader() as reader:
+        one, other = memory_discussion.start_run(), memory_discussion.start_run()
         for number in range(1, 4):
-            room.add_events(one)
-            room.add_events(other)
+            memory_discussion.add_events(one)
+            memory_discussion.add_events(other)
             await wait_until(lambda: reader.has_received(run_0=(0, number), run_1=(0, number)))  # noqa: B023 - at once
-        room.end_run(one)
-        room.add_events(other)
+        memory_discussion.end_run(one)
+        memory_discussion.add_events(other)
         await wait_until(lambda: reader.has_received(run_0=(0, 4), run_1=(0, 4)))
-        await wait_until(lambda: list(room.event_hub._streams) == [other])
+        await wait_until(lambda: list(memory_discussion.event_hub._streams) == [other])
 
 
 async def test_subscription_includes_run_that_started_and_ended_before_first_check() -> None:
-    room = MemoryDiscussion()
-    room.start_run()
-    room.end_run("run_0")
-    found = room.event_log.current_progress()
+    memory_discussion = MemoryDiscussion()
+    memory_discussion.start_run()
+    memory_discussion.end_run("run_0")
+    found = memory_discussion.event_log.current_progress()
     for _ in range(2):
-        room.add_events(room.start_run(), 4)
-    room.end_run("run_1")
-    room.end_run("run_2")
-    reader = room.open_reader(found)
+        memory_discussion.add_events(memory_discussion.start_run(), 4)
+    memory_discussion.end_run("run_1")
+    memory_discussion.end_run("run_2")
+    reader = memory_discussion.open_reader(found)
     await wait_until(lambda: reader.has_received(run_1=(0, 5), run_2=(0, 5)))
     await reader.close_subscription()
 
 
 async def test_subscription_continues_retried_run_after_last_sent_event() -> None:
-    room = MemoryDiscussion()
-    id = room.start_run()
-    async with room.subscribed_reader() as reader:
+    memory_discussion = MemoryDiscussion()
+    id = memory_discussion.start_run()
+    async with memory_discussion.subscribed_reader() as reader:
         for last in (3, 6, 9):
-            room.add_events(id, 2)
-            room.end_run(id)
+            memory_discussion.add_events(id, 2)
+            memory_discussion.end_run(id)
             await wait_until(lambda: reader.has_received(run_0=(0, last)))  # noqa: B023 - at once
-            await wait_until(lambda: not room.event_hub._streams)
-            room.retry_run(id)
+            await wait_until(lambda: not memory_discussion.event_hub._streams)
+            memory_discussion.retry_run(id)
 
 
 async def test_subscription_continues_run_retried_before_its_end_was_sent() -> None:
-    room = MemoryDiscussion()
-    id = room.start_run()
-    async with room.subscribed_reader() as reader:
-        await wait_until(lambda: id in room.event_hub._streams)
+    memory_discussion = MemoryDiscussion()
+    id = memory_discussion.start_run()
+    async with memory_discussion.subscribed_reader() as reader:
+        await wait_until(lambda: id in memory_discussion.event_hub._streams)
         await asyncio.sleep(0.01)
-        room.add_events(id, 2)
-        room.end_run(id)
-        room.retry_run(id)
+        memory_discussion.add_events(id, 2)
+        memory_discussion.end_run(id)
+        memory_discussion.retry_run(id)
         await wait_until(lambda: reader.has_received(run_0=(0, 3)))
-        room.add_events(id, 2)
+        memory_discussion.add_events(id, 2)
         await wait_until(lambda: reader.has_received(run_0=(0, 5)))
 
 
 async def test_subscription_sends_finished_run_from_start_when_retried() -> None:
-    room = MemoryDiscussion()
-    id = room.start_run()
-    room.add_events(id, 2)
-    room.end_run(id)
-    async with room.subscribed_reader() as reader, room.subscribed_reader(run_0=3) as knowing:
+    memory_discussion = MemoryDiscussion()
+    id = memory_discussion.start_run()
+    memory_discussion.add_events(id, 2)
+    memory_discussion.end_run(id)
+    async with memory_discussion.subscribed_reader() as reader, memory_discussion.subscribed_reader(run_0=3) as knowing:
         assert reader.has_received()
-        room.retry_run(id)
-        room.add_events(id, 2)
+        memory_discussion.retry_run(id)
+        memory_discussion.add_events(id, 2)
         await wait_until(lambda: reader.has_received(run_0=(0, 5)) and knowing.has_received(run_0=(3, 5)))
 
 
 @pytest.mark.parametrize("after", [{}, {"run_0": 1}, {"run_0": 3}])
 async def test_subscription_ignores_earlier_end_before_retry_continues(after: dict[str, int]) -> None:
-    room = MemoryDiscussion()
-    id = room.start_run()
-    room.add_events(id, 2)
-    room.end_run(id)
-    room.retry_run(id)
+    memory_discussion = MemoryDiscussion()
+    id = memory_discussion.start_run()
+    memory_discussion.add_events(id, 2)
+    memory_discussion.end_run(id)
+    memory_discussion.retry_run(id)
     first = after.get(id, 0)
-    async with room.subscribed_reader(**after) as reader:
+    async with memory_discussion.subscribed_reader(**after) as reader:
         await wait_until(lambda: first == 3 or reader.has_received(run_0=(first, 3)))
-        room.add_events(id, 2)
+        memory_discussion.add_events(id, 2)
         await wait_until(lambda: reader.has_received(run_0=(first, 5)))
-        room.end_run(id)
-        await wait_until(lambda: reader.has_received(run_0=(first, 6)) and not room.event_hub._streams)
+        memory_discussion.end_run(id)
+        await wait_until(lambda: reader.has_received(run_0=(first, 6)) and not memory_discussion.event_hub._streams)
 
 
 async def test_subscription_recovers_missed_changes_after_gap() -> None:
-    room = MemoryDiscussion()
-    async with room.subscribed_reader() as reader:
-        room.event_log.bodies["run_0"] = []
-        room.add_events("run_0", 4)
-        room.changes.on_gap()
+    memory_discussion = MemoryDiscussion()
+    async with memory_discussion.subscribed_reader() as reader:
+        memory_discussion.event_log.bodies["run_0"] = []
+        memory_discussion.add_events("run_0", 4)
+        memory_discussion.changes.on_gap()
         await wait_until(lambda: reader.has_received(run_0=(0, 4)))
 
 
 async def test_subscription_reports_deleted_discussion_and_waits_for_no_run() -> None:
-    room = MemoryDiscussion()
-    id = room.start_run()
-    async with room.subscribed_reader() as reader:
-        room.end_run(id)
+    memory_discussion = MemoryDiscussion()
+    id = memory_discussion.start_run()
+    async with memory_discussion.subscribed_reader() as reader:
+        memory_discussion.end_run(id)
         await wait_until(lambda: reader.has_received(run_0=(0, 1)))
-        room.event_log.bodies.clear()
-        room.discussions.exists = False
-        room.notify_change()
+        memory_discussion.event_log.bodies.clear()
+        memory_discussion.discussions.exists = False
+        memory_discussion.notify_change()
         await wait_until(lambda: "discussion_deleted" in reader.event_types)
-        assert not room.event_hub._streams
+        assert not memory_discussion.event_hub._streams
 
 
 async def test_subscriptions_of_a_run_share_the_same_frame() -> None:
-    room = MemoryDiscussion()
-    id = room.start_run()
-    async with room.subscribed_reader() as one, room.subscribed_reader() as other:
-        await wait_until(lambda: id in room.event_hub._streams and room.event_hub._streams[id].readers == 2)
+    memory_discussion = MemoryDiscussion()
+    id = memory_discussion.start_run()
+    async with memory_discussion.subscribed_reader() as one, memory_discussion.subscribed_reader() as other:
+        await wait_until(
+            lambda: id in memory_discussion.event_hub._streams and memory_discussion.event_hub._streams[id].readers == 2
+        )
         await asyncio.sleep(0.01)
-        room.add_events(id)
+        memory_discussion.add_events(id)
         await wait_until(lambda: one.has_received(run_0=(0, 1)) and other.has_received(run_0=(0, 1)))
         assert one.frames[-1] is other.frames[-1]
 
 
 async def test_closed_subscription_leaves_no_tasks_streams_or_watchers() -> None:
-    before, room = asyncio.all_tasks(), MemoryDiscussion()
-    room.start_run()
-    room.start_run()
-    async with room.subscribed_reader() as reader:
-        room.add_events("run_0")
-        await wait_until(lambda: reader.has_received(run_0=(0, 1)) and len(room.event_hub._streams) == 2)
+    before, memory_discussion = asyncio.all_tasks(), MemoryDiscussion()
+    memory_discussion.start_run()
+    memory_discussion.start_run()
+    async with memory_discussion.subscribed_reader() as reader:
+        memory_discussion.add_events("run_0")
+        await wait_until(lambda: reader.has_received(run_0=(0, 1)) and len(memory_discussion.event_hub._streams) == 2)
     assert asyncio.all_tasks() == before
-    assert room.event_hub._streams == {}
-    assert room.changes._watchers == {}
+    assert memory_discussion.event_hub._streams == {}
+    assert memory_discussion.changes._watchers == {}
 
 
 JoinedReader = tuple[SubscriptionReader, dict[str, RunProgress], dict[str, int]]
@@ -357,25 +359,25 @@ async def test_subscription_sends_every_changed_run_once_and_in_order(
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(feeding, "MAX_BUFFERED_FRAMES", 5)
         monkeypatch.setattr(stored, "EVENTS_PER_PAGE", 3)
-        before, room = asyncio.all_tasks(), MemoryDiscussion(slowness)
+        before, memory_discussion = asyncio.all_tasks(), MemoryDiscussion(slowness)
         readers: list[JoinedReader] = []
         for step, which, count in steps:
-            await perform_step(room, readers, step, which, count)
-        for id in sorted(room.event_log.live_runs):
-            room.end_run(id)
-        stood = room.event_log.current_progress()
+            await perform_step(memory_discussion, readers, step, which, count)
+        for id in sorted(memory_discussion.event_log.live_runs):
+            memory_discussion.end_run(id)
+        progress = memory_discussion.event_log.current_progress()
         for reader, found, after in readers:
-            wanted = {
+            expected = {
                 id: (after.get(id, 0), now.last_seq)
-                for id, now in stood.items()
+                for id, now in progress.items()
                 if (id in after or found.get(id) != now) and now.last_seq > after.get(id, 0)
             }
-            await wait_until(lambda: reader.has_received(**wanted))  # noqa: B023 - at once
-        await wait_until(lambda: not room.event_hub._streams)
+            await wait_until(lambda: reader.has_received(**expected))  # noqa: B023 - at once
+        await wait_until(lambda: not memory_discussion.event_hub._streams)
         for reader, *_ in readers:
             await reader.close_subscription()
         assert asyncio.all_tasks() == before
-        assert room.changes._watchers == {}
+        assert memory_discussion.changes._watchers == {}
 
 
 async def perform_step(
@@ -408,7 +410,7 @@ async def perform_step(
 
 
 class DatabaseHarness:
-    """The same on a real database, which tells by itself what changes."""
+    """The same on a real database, which sends the notifications."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -419,7 +421,7 @@ class DatabaseHarness:
         database.subscribe("moot_events", self.event_hub.on_notify)
 
     async def open_reader(self, discussion: str, **after: int) -> SubscriptionReader:
-        following = DiscussionSubscription(
+        subscription = DiscussionSubscription(
             self.changes,
             self.events,
             self.event_hub,
@@ -428,11 +430,11 @@ class DatabaseHarness:
             progress=await self.events.discussion_progress(ANNA, discussion),
             after=after,
         )
-        return SubscriptionReader(following)
+        return SubscriptionReader(subscription)
 
 
 class RemoteWorker:
-    """Who executes runs, in another process as far as readers know; on SQLite there is only one."""
+    """Executes runs as another process would. On SQLite there is only one process."""
 
     def __init__(self, database: Database, event_hub: EventHub) -> None:
         self.database = database
@@ -467,24 +469,24 @@ async def test_subscription_on_database_receives_events_of_other_process(databas
     await create_accounts(database)
     await register_workers(database, WORKER)
     discussion, another = await create_discussion(database), await create_discussion(database)
-    house = DatabaseHarness(database)
+    harness = DatabaseHarness(database)
     async with AsyncExitStack() as stack:
-        apart = await stack.enter_async_context(Database(database.url)) if database.is_postgres else database
+        remote_database = await stack.enter_async_context(Database(database.url)) if database.is_postgres else database
         await stack.enter_async_context(listen_for_notifications(database))
-        there = RemoteWorker(apart, house.event_hub)
+        remote_worker = RemoteWorker(remote_database, harness.event_hub)
         live = (await create_run(database, discussion)).id
         await create_run(database, another)
         await create_run(database, await create_discussion(database, BERT), owner=BERT)
-        await there.write_events(live, 3)
-        reader = await house.open_reader(discussion.id, **{live: 1})
+        await remote_worker.write_events(live, 3)
+        reader = await harness.open_reader(discussion.id, **{live: 1})
         await wait_until(lambda: reader.has_received(**{live: (1, 3)}))
-        later = await there.start_run(discussion)
-        await there.write_events(live, 3, end=True)
-        await there.write_events(later, 2, end=True)
+        later = await remote_worker.start_run(discussion)
+        await remote_worker.write_events(live, 3, end=True)
+        await remote_worker.write_events(later, 2, end=True)
         await wait_until(lambda: reader.has_received(**{live: (1, 6), later: (0, 2)}))
-        await there.retry_run(live, discussion.id)
-        await there.write_events(live, 2, end=True)
+        await remote_worker.retry_run(live, discussion.id)
+        await remote_worker.write_events(live, 2, end=True)
         await wait_until(lambda: reader.has_received(**{live: (1, 8), later: (0, 2)}))
         await reader.close_subscription()
-        assert house.event_hub._streams == {}
-        assert house.changes._watchers == {}
+        assert harness.event_hub._streams == {}
+        assert harness.changes._watchers == {}

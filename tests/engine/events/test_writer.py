@@ -46,7 +46,7 @@ decode_event = msgspec.json.Decoder(Event).decode
 
 
 class UnreliableEventLog(EventLog):
-    """A log whose database can be away, and can take something in without saying so."""
+    """An event log whose database can be unavailable, or can commit and then lose the reply."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -66,7 +66,7 @@ class UnreliableEventLog(EventLog):
 
 
 class WriterHarness(NamedTuple):
-    """A journal at work, and what it rests on."""
+    """A running event writer with its database and event log."""
 
     database: Database
     events: UnreliableEventLog
@@ -90,10 +90,10 @@ async def running_writer(database: Database) -> AsyncIterator[WriterHarness]:
     await prepare_leased_run(database)
     fenced: list[frozenset[str]] = []
     events = UnreliableEventLog(database)
-    journal = EventWriter(events, EventHub(events), fenced.append)
-    writing = asyncio.create_task(journal.write_forever())
+    event_writer = EventWriter(events, EventHub(events), fenced.append)
+    writing = asyncio.create_task(event_writer.write_forever())
     try:
-        yield WriterHarness(database, events, journal, fenced)
+        yield WriterHarness(database, events, event_writer, fenced)
     finally:
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
@@ -101,13 +101,13 @@ async def running_writer(database: Database) -> AsyncIterator[WriterHarness]:
 
 @pytest.fixture
 async def writer_harness(database: Database) -> AsyncIterator[WriterHarness]:
-    async with running_writer(database) as desk:
-        yield desk
+    async with running_writer(database) as harness:
+        yield harness
 
 
 @pytest.fixture
 def fast_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not be patient for long, so that a test need not be."""
+    """Make waits and retries short."""
     monkeypatch.setattr(stored, "BUSY_SECONDS", 0.05)
     monkeypatch.setattr(retry, "FIRST_RETRY_SECONDS", 0.01)
     monkeypatch.setattr(retry, "MAX_RETRY_SECONDS", 0.02)
@@ -115,7 +115,7 @@ def fast_retries(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def urgent_writes_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nothing be written for minutes but what is urgent."""
+    """Make the gap between batches ten minutes, so that only urgent events are written."""
     monkeypatch.setattr(module, "GAP_SECONDS", 600.0)
     monkeypatch.setattr(module, "MAX_GAP_SECONDS", 600.0)
 
@@ -150,7 +150,7 @@ def turn_ended(text: str = "", participant: str = "alpha", round: int = 0) -> Tu
 
 
 def strip_numbering(event: Event) -> Event:
-    """The event as it was before it had a number."""
+    """Return the event without its run, number and time."""
     return replace(event, run="", seq=0, at=0.0)
 
 
@@ -159,21 +159,21 @@ def is_delta(event: Event) -> bool:
 
 
 def participant_events(events: Sequence[Event], participant: str) -> list[Event]:
-    """All that concerns a participant, in order, with deltas that follow each other as one."""
-    told: list[Event] = []
+    """Return the events of a participant in order, with consecutive deltas merged."""
+    merged: list[Event] = []
     for event in map(strip_numbering, events):
         if getattr(event, "participant", None) != participant:
             continue
-        last = told[-1] if told else None
+        last = merged[-1] if merged else None
         if (
             isinstance(event, (TextDelta, ThoughtDelta))
             and isinstance(last, (TextDelta, ThoughtDelta))
             and strip_numbering(replace(last, text="")) == strip_numbering(replace(event, text=""))
         ):
-            told[-1] = replace(last, text=last.text + event.text)
+            merged[-1] = replace(last, text=last.text + event.text)
         else:
-            told.append(event)
-    return told
+            merged.append(event)
+    return merged
 
 
 ParticipantIds = st.sampled_from(["alpha", "beta", "gamma"])
@@ -206,13 +206,13 @@ async def test_append_events_loses_and_reorders_nothing(
             case "until written":
                 await writer_harness.event_writer.flush_events()
     await writer_harness.event_writer.flush_events()
-    said = [event for events in appends for event in events]
-    kept = await writer_harness.read_events(run.lease.run)
-    assert [event.seq for event in kept] == list(range(1, len(kept) + 1))
-    assert {event.run for event in kept} == {run.lease.run}
+    appended = [event for events in appends for event in events]
+    stored_events = await writer_harness.read_events(run.lease.run)
+    assert [event.seq for event in stored_events] == list(range(1, len(stored_events) + 1))
+    assert {event.run for event in stored_events} == {run.lease.run}
     for who in ("alpha", "beta", "gamma"):
-        assert participant_events(kept, who) == participant_events(said, who)
-    assert [strip_numbering(e) for e in kept if not is_delta(e)] == [e for e in said if not is_delta(e)]
+        assert participant_events(stored_events, who) == participant_events(appended, who)
+    assert [strip_numbering(e) for e in stored_events if not is_delta(e)] == [e for e in appended if not is_delta(e)]
 
 
 @ON_BOTH_DATABASES
@@ -225,8 +225,8 @@ async def test_append_events_coalesces_pending_deltas_per_turn_and_kind(
     )
     await run.append_events([text_delta("y", "beta"), thought_delta("m"), text_delta("d"), text_delta("e", round=1)])
     await writer_harness.event_writer.flush_events()
-    kept = [strip_numbering(event) for event in await writer_harness.read_events(run.lease.run)]
-    assert kept == [
+    stored_events = [strip_numbering(event) for event in await writer_harness.read_events(run.lease.run)]
+    assert stored_events == [
         text_delta("abc"),
         text_delta("xy", "beta"),
         thought_delta("hmm"),
@@ -253,20 +253,20 @@ async def test_event_numbers_continue_after_lease_changes_owner(writer_harness: 
 async def test_first_delta_of_turn_is_written_at_once_and_later_ones_are_batched(
     database: Database,
 ) -> None:
-    async with running_writer(database) as desk:
-        run = await desk.open_run()
+    async with running_writer(database) as harness:
+        run = await harness.open_run()
         await run.append_events([text_delta("first")])
-        await wait_until(lambda: len(desk.events.batches) == 1)
+        await wait_until(lambda: len(harness.events.batches) == 1)
         for word in ("second", "third"):
             await run.append_events([text_delta(word)])
             await asyncio.sleep(0.01)
-        assert len(desk.events.batches) == 1
+        assert len(harness.events.batches) == 1
         await run.append_events([thought_delta("of another", "beta")])
-        await wait_until(lambda: len(desk.events.batches) == 2)
+        await wait_until(lambda: len(harness.events.batches) == 2)
         await run.append_events([turn_started(), text_delta("again the first")])
-        await desk.event_writer.flush_events()
-        kept = [strip_numbering(event) for event in await desk.read_events(run.lease.run)]
-    assert kept == [
+        await harness.event_writer.flush_events()
+        stored_events = [strip_numbering(event) for event in await harness.read_events(run.lease.run)]
+    assert stored_events == [
         text_delta("first"),
         text_delta("secondthird"),
         thought_delta("of another", "beta"),
@@ -278,12 +278,12 @@ async def test_first_delta_of_turn_is_written_at_once_and_later_ones_are_batched
 async def test_write_gap_stays_bounded_after_long_pause(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 10**9, 3600))
     monkeypatch.setattr("moot.engine.events.writer.time.perf_counter", lambda: next(clock))
-    async with running_writer(database) as desk:
-        run = await desk.open_run()
+    async with running_writer(database) as harness:
+        run = await harness.open_run()
         await run.append_events([text_delta("first")])
-        await wait_until(lambda: len(desk.events.batches) == 1)
+        await wait_until(lambda: len(harness.events.batches) == 1)
         await run.append_events([text_delta("second")])
-        await wait_until(lambda: len(desk.events.batches) == 2)
+        await wait_until(lambda: len(harness.events.batches) == 2)
 
 
 @ON_BOTH_DATABASES
@@ -293,24 +293,24 @@ async def test_commit_stores_turn_with_its_number_and_event(writer_harness: Writ
     for turn in turns:
         await run.append_events([text_delta("Round.", turn.participant or "")])
     numbers = await asyncio.gather(*(run.commit(turn_ended("Round.", turn.participant or ""), turn) for turn in turns))
-    said = await Discussions(writer_harness.database).list_messages(run.lease.discussion)
-    assert said == tuple(replace(turn, seq=n) for turn, n in zip(turns, numbers, strict=True))
+    messages = await Discussions(writer_harness.database).list_messages(run.lease.discussion)
+    assert messages == tuple(replace(turn, seq=n) for turn, n in zip(turns, numbers, strict=True))
     assert numbers == sorted(numbers)
-    kept = [strip_numbering(event) for event in await writer_harness.read_events(run.lease.run)]
-    assert kept[3:] == [turn_ended("Round.", who) for who in ("alpha", "beta", "gamma")]
-    turns_kept = [entry.records for batch in writer_harness.events.batches for entry in batch if entry.records]
-    assert [len(one.messages) for one in turns_kept] == [3]
+    stored_events = [strip_numbering(event) for event in await writer_harness.read_events(run.lease.run)]
+    assert stored_events[3:] == [turn_ended("Round.", who) for who in ("alpha", "beta", "gamma")]
+    written_records = [entry.records for batch in writer_harness.events.batches for entry in batch if entry.records]
+    assert [len(one.messages) for one in written_records] == [3]
 
 
 @ON_BOTH_DATABASES
 async def test_cancelled_commit_does_not_disturb_others(writer_harness: WriterHarness) -> None:
     run = await writer_harness.open_run()
     writer_harness.events.is_available.clear()
-    impatient = asyncio.create_task(run.commit(turn_ended(), make_answer(run.lease)))
+    cancelled = asyncio.create_task(run.commit(turn_ended(), make_answer(run.lease)))
     other = asyncio.create_task(run.commit(turn_ended(participant="beta"), make_answer(run.lease, participant="beta")))
     await asyncio.sleep(0.01)
-    impatient.cancel()
-    await asyncio.gather(impatient, return_exceptions=True)
+    cancelled.cancel()
+    await asyncio.gather(cancelled, return_exceptions=True)
     writer_harness.events.is_available.set()
     assert await other > 0
     assert len(await Discussions(writer_harness.database).list_messages(run.lease.discussion)) == 2
@@ -321,8 +321,8 @@ async def test_end_run_writes_pending_events_and_final_status(writer_harness: Wr
     run = await writer_harness.open_run()
     await run.append_events([text_delta("Round.")])
     await run.end_run(RunEnded(status="completed"))
-    kept = await writer_harness.read_events(run.lease.run)
-    assert [type(event) for event in kept] == [TextDelta, RunEnded]
+    stored_events = await writer_harness.read_events(run.lease.run)
+    assert [type(event) for event in stored_events] == [TextDelta, RunEnded]
     over = await Runs(writer_harness.database).get_run(ANNA, run.lease.run)
     assert over.status == "completed"
     assert over.ended_at is not None
@@ -338,7 +338,7 @@ async def test_fenced_writer_writes_nothing_and_is_notified(
     await writer_harness.event_writer.flush_events()
     new = await lease_run(writer_harness.database, old.lease.run, OTHER_WORKER)
     await old.append_events([text_delta("stale")])
-    keeping = asyncio.create_task(old.commit(turn_ended("stale"), make_answer(old.lease, "stale")))
+    committing = asyncio.create_task(old.commit(turn_ended("stale"), make_answer(old.lease, "stale")))
     ending = asyncio.create_task(old.end_run(RunEnded(status="failed")))
     await other.append_events([text_delta("mine")])
     await wait_until(lambda: bool(writer_harness.fenced_runs))
@@ -350,71 +350,71 @@ async def test_fenced_writer_writes_nothing_and_is_notified(
     assert await Discussions(writer_harness.database).list_messages(old.lease.discussion) == ()
     assert (await Runs(writer_harness.database).get_run(ANNA, old.lease.run)).status == "running"
     assert new.epoch == old.lease.epoch + 1
-    assert not keeping.done()  # nothing may go on as if it were safe
+    assert not committing.done()  # its caller must not continue, because nothing was stored
     assert not ending.done()
-    for waiting in (keeping, ending):
+    for waiting in (committing, ending):
         waiting.cancel()
-    await asyncio.gather(keeping, ending, return_exceptions=True)
+    await asyncio.gather(committing, ending, return_exceptions=True)
 
 
 @pytest.mark.usefixtures("fast_retries")
 async def test_write_is_not_duplicated_when_connection_breaks_after_commit(database: Database) -> None:
-    async with running_writer(database) as desk:
-        run = await desk.open_run()
-        desk.events.lost_replies = 3
+    async with running_writer(database) as harness:
+        run = await harness.open_run()
+        harness.events.lost_replies = 3
         await run.append_events([turn_started(), text_delta("Round.")])
         number = await run.commit(turn_ended("Round."), make_answer(run.lease))
         await run.end_run(RunEnded(status="completed"))
-        kept = await desk.read_events(run.lease.run)
-        said = await Discussions(desk.database).list_messages(run.lease.discussion)
-    assert [event.seq for event in kept] == [1, 2, 3, 4]
-    assert [message.seq for message in said] == [number]
-    assert desk.fenced_runs == []
+        stored_events = await harness.read_events(run.lease.run)
+        messages = await Discussions(harness.database).list_messages(run.lease.discussion)
+    assert [event.seq for event in stored_events] == [1, 2, 3, 4]
+    assert [message.seq for message in messages] == [number]
+    assert harness.fenced_runs == []
 
 
 async def write_turn(event_buffer: RunEventBuffer, word_count: int) -> str:
-    """Say something for some time, and return all of it."""
+    """Write a turn with many deltas and return its text."""
     await event_buffer.append_events([turn_started()])
     for word in range(word_count):
         await event_buffer.append_events([text_delta(f"{word} ")])
         await asyncio.sleep(0.002)
-    said = "".join(f"{word} " for word in range(word_count))
-    await event_buffer.commit(turn_ended(said), make_answer(event_buffer.lease, said))
+    full_text = "".join(f"{word} " for word in range(word_count))
+    await event_buffer.commit(turn_ended(full_text), make_answer(event_buffer.lease, full_text))
     await event_buffer.end_run(RunEnded(status="completed"))
-    return said
+    return full_text
 
 
 async def assert_stored(writer_harness: WriterHarness, event_buffer: RunEventBuffer, full_text: str) -> None:
-    kept = await writer_harness.read_events(event_buffer.lease.run)
-    assert [event.seq for event in kept] == list(range(1, len(kept) + 1))
-    assert participant_events(kept, "alpha") == [turn_started(), text_delta(full_text), turn_ended(full_text)]
-    assert isinstance(kept[-1], RunEnded)
+    stored_events = await writer_harness.read_events(event_buffer.lease.run)
+    assert [event.seq for event in stored_events] == list(range(1, len(stored_events) + 1))
+    assert participant_events(stored_events, "alpha") == [turn_started(), text_delta(full_text), turn_ended(full_text)]
+    assert isinstance(stored_events[-1], RunEnded)
     (message,) = await Discussions(writer_harness.database).list_messages(event_buffer.lease.discussion)
     assert message.content == full_text
 
 
 @pytest.mark.usefixtures("fast_retries")
 async def test_events_wait_and_are_not_lost_while_sqlite_file_is_locked(tmp_path: Path) -> None:
-    async with open_migrated_database("sqlite", tmp_path) as database, running_writer(database) as desk:
-        runs = [await desk.open_run() for _ in range(3)]
-        speaking = asyncio.gather(*(write_turn(run, 60) for run in runs))
+    async with open_migrated_database("sqlite", tmp_path) as database, running_writer(database) as harness:
+        runs = [await harness.open_run() for _ in range(3)]
+        writing = asyncio.gather(*(write_turn(run, 60) for run in runs))
         with closing(sqlite3.connect(database.path, isolation_level=None, check_same_thread=False)) as other:
             for _ in range(3):
                 await asyncio.to_thread(other.execute, "BEGIN IMMEDIATE")
                 await asyncio.sleep(0.1)
                 await asyncio.to_thread(other.execute, "ROLLBACK")
                 await asyncio.sleep(0.02)
-        for run, said in zip(runs, await speaking, strict=True):
-            await assert_stored(desk, run, said)
+        for run, full_text in zip(runs, await writing, strict=True):
+            await assert_stored(harness, run, full_text)
 
 
 @pytest.mark.usefixtures("fast_retries")
 async def test_events_are_neither_lost_nor_duplicated_when_postgres_drops_connections(
     tmp_path: Path,
 ) -> None:
-    async with open_migrated_database("postgres", tmp_path) as database, running_writer(database) as desk:
-        runs = [await desk.open_run() for _ in range(3)]
-        speaking = asyncio.gather(*(write_turn(run, 60) for run in runs))
+    async with open_migrated_database("postgres", tmp_path) as database, running_writer(database) as harness:
+        runs = [await harness.open_run() for _ in range(3)]
+        writing = asyncio.gather(*(write_turn(run, 60) for run in runs))
         other = await asyncpg.connect(database.url)
         for _ in range(8):
             await asyncio.sleep(0.02)
@@ -423,9 +423,9 @@ async def test_events_are_neither_lost_nor_duplicated_when_postgres_drops_connec
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
         await other.close()
-        for run, said in zip(runs, await speaking, strict=True):
-            await assert_stored(desk, run, said)
-        assert desk.fenced_runs == []
+        for run, full_text in zip(runs, await writing, strict=True):
+            await assert_stored(harness, run, full_text)
+        assert harness.fenced_runs == []
 
 
 @ON_BOTH_DATABASES
@@ -445,12 +445,12 @@ async def test_append_events_blocks_when_too_many_events_are_pending(
             taken += 1
             await asyncio.sleep(0)
 
-    speaking = asyncio.gather(*(speak(run) for run in runs))
+    writing = asyncio.gather(*(speak(run) for run in runs))
     await asyncio.sleep(0.2)
-    assert taken <= 2 * (most + speakers)  # what waits, and what is on its way
+    assert taken <= 2 * (most + speakers)  # pending events, and the batch being written
     assert writer_harness.event_writer.pending_events <= most + speakers
     writer_harness.events.is_available.set()
-    await speaking
+    await writing
     await writer_harness.event_writer.flush_events()
     for run in runs:
         rounds = [
@@ -462,9 +462,9 @@ async def test_append_events_blocks_when_too_many_events_are_pending(
 @ON_BOTH_DATABASES
 async def test_subscribers_receive_event_only_after_it_is_written(writer_harness: WriterHarness) -> None:
     run = await writer_harness.open_run()
-    feed = writer_harness.event_writer._event_hub.subscribe(run.lease.run, 0)
-    assert await asyncio.wait_for(_received_seqs(feed, writer_harness, run), 60) == [1, 2, 3]
-    await feed.aclose()
+    stream = writer_harness.event_writer._event_hub.subscribe(run.lease.run, 0)
+    assert await asyncio.wait_for(_received_seqs(stream, writer_harness, run), 60) == [1, 2, 3]
+    await stream.aclose()
 
 
 async def _received_seqs(
@@ -485,10 +485,10 @@ async def _received_seqs(
 @pytest.mark.usefixtures("urgent_writes_only")
 @pytest.mark.parametrize("steps", range(6))
 async def test_write_forever_stops_when_cancelled_at_any_step(database: Database, steps: int) -> None:
-    async with running_writer(database) as desk:
-        run = await desk.open_run()
+    async with running_writer(database) as harness:
+        run = await harness.open_run()
         await run.append_events([text_delta("first")])
-        await desk.event_writer.flush_events()
+        await harness.event_writer.flush_events()
         await run.append_events([text_delta("second")])
         await asyncio.sleep(0.01)
         await run.append_events([turn_started()])

@@ -1,4 +1,4 @@
-"""What is found out about a debate: asked once for the same, kept with what it cost, and never fatal."""
+"""Analyses of a debate: requested once, stored with their cost, and never fatal."""
 
 import json
 from functools import partial
@@ -44,7 +44,7 @@ class PricedProvider(RecordingProvider):
 
 def create_debate(script: Script | None = None, **more: object) -> TableHarness:
     provider = PricedProvider({"yes": script or debate_scripts.DEBATER_SCRIPTS["yes"]})
-    return TableHarness("debate", "yes", "yes", "yes", said=MESSAGES, provider=provider, **more)  # type: ignore[arg-type]
+    return TableHarness("debate", "yes", "yes", "yes", messages=MESSAGES, provider=provider, **more)  # type: ignore[arg-type]
 
 
 async def run_analysis(harness: TableHarness, purpose: CallPurpose) -> AnalysisResult | None:
@@ -62,15 +62,15 @@ async def run_analysis(harness: TableHarness, purpose: CallPurpose) -> AnalysisR
 )
 async def test_analysis_result_is_stored_with_its_cost(purpose: CallPurpose, kind: type, step: str) -> None:
     table = create_debate()
-    told = await run_analysis(table, purpose)
-    (found,) = table.transcript.analysis_results
-    assert told == found
+    result = await run_analysis(table, purpose)
+    (stored,) = table.transcript.analysis_results
+    assert result == stored
     (charge,) = table.transcript.charges
-    assert isinstance(found, kind)
+    assert isinstance(stored, kind)
     assert (charge.purpose, charge.participant, charge.model) == (purpose, "alpha", "yes")
-    assert (found.model, found.usage, found.cost_usd) == ("yes", charge.usage, charge.cost_usd)
+    assert (stored.model, stored.usage, stored.cost_usd) == ("yes", charge.usage, charge.cost_usd)
     assert charge.cost_usd
-    assert table.transcript.events == [found]
+    assert table.transcript.events == [stored]
     assert table.steps == [f"find/{step}/0/alpha"], "stored steps keep their names"
 
 
@@ -144,7 +144,7 @@ async def test_failed_analysis_call_is_reported_and_charged() -> None:
 
 
 async def test_analysis_without_key_makes_no_call_and_no_charge() -> None:
-    table = create_debate(refused={"alpha": MissingKey("No key: store one.")})
+    table = create_debate(model_errors={"alpha": MissingKey("No key: store one.")})
     assert await run_analysis(table, "summary") is None
     (notice,) = table.transcript.events
     assert isinstance(notice, Notice)

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy
 from sqlalchemy import delete, text
 
-from moot.engine.runs import dbos as books
+from moot.engine.runs import dbos as moot_dbos
 from moot.engine.runs.dbos import DbosBackend
 from moot.store.database import Database
 from moot.store.schema.runs import worker
@@ -33,59 +33,59 @@ def table_names(path: Path) -> set[str]:
 async def test_prepare_dbos_database_creates_file_beside_database_in_wal_mode(
     sqlite_database: Database,
 ) -> None:
-    await books.prepare_dbos_database(dbos, sqlite_database)
-    assert books.dbos_file_path(sqlite_database).name == "moot.runs.db"
-    assert {"workflow_status", "operation_outputs"} <= table_names(books.dbos_file_path(sqlite_database))
-    with closing(sqlite3.connect(books.dbos_file_path(sqlite_database))) as connection:
+    await moot_dbos.prepare_dbos_database(dbos, sqlite_database)
+    assert moot_dbos.dbos_file_path(sqlite_database).name == "moot.runs.db"
+    assert {"workflow_status", "operation_outputs"} <= table_names(moot_dbos.dbos_file_path(sqlite_database))
+    with closing(sqlite3.connect(moot_dbos.dbos_file_path(sqlite_database))) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 async def test_prepare_dbos_database_keeps_existing_file(sqlite_database: Database) -> None:
-    await books.prepare_dbos_database(dbos, sqlite_database)
-    with closing(sqlite3.connect(books.dbos_file_path(sqlite_database))) as connection, connection:
+    await moot_dbos.prepare_dbos_database(dbos, sqlite_database)
+    with closing(sqlite3.connect(moot_dbos.dbos_file_path(sqlite_database))) as connection, connection:
         connection.execute("CREATE TABLE ours (id)")
-    await books.prepare_dbos_database(dbos, sqlite_database)
-    assert "ours" in table_names(books.dbos_file_path(sqlite_database))
+    await moot_dbos.prepare_dbos_database(dbos, sqlite_database)
+    assert "ours" in table_names(moot_dbos.dbos_file_path(sqlite_database))
 
 
 async def test_prepare_dbos_database_recreates_file_with_interrupted_migration(
     sqlite_database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with closing(sqlite3.connect(books.dbos_file_path(sqlite_database))) as connection:
+    with closing(sqlite3.connect(moot_dbos.dbos_file_path(sqlite_database))) as connection:
         connection.execute("CREATE TABLE dbos_migrations (version INTEGER NOT NULL PRIMARY KEY)")
         connection.execute("CREATE TABLE workflow_status (workflow_uuid TEXT PRIMARY KEY)")
-    await books.prepare_dbos_database(dbos, sqlite_database)
-    assert "operation_outputs" in table_names(books.dbos_file_path(sqlite_database))
+    await moot_dbos.prepare_dbos_database(dbos, sqlite_database)
+    assert "operation_outputs" in table_names(moot_dbos.dbos_file_path(sqlite_database))
     assert "recreating it" in caplog.text
 
 
 async def test_run_step_returns_result_of_its_body(sqlite_database: Database) -> None:
-    came: asyncio.Queue[tuple[str, int, str]] = asyncio.Queue()
+    executed: asyncio.Queue[tuple[str, int, str]] = asyncio.Queue()
 
     async def part() -> str:
         return "done"
 
     async def execute(run: str, revision: int) -> None:
-        await came.put((run, revision, await opened.run_step("part", part)))
+        await executed.put((run, revision, await opened.run_step("part", part)))
 
-    opened = await books.launch_dbos(sqlite_database, WORKER, execute)
+    opened = await moot_dbos.launch_dbos(sqlite_database, WORKER, execute)
     try:
         await opened.start_workflow("run_1", 2)
-        assert await asyncio.wait_for(came.get(), 60) == ("run_1", 2, "done")
+        assert await asyncio.wait_for(executed.get(), 60) == ("run_1", 2, "done")
     finally:
         await opened.close()
 
 
 async def test_prepare_dbos_database_replaces_file_that_is_not_a_database(sqlite_database: Database) -> None:
-    books.dbos_file_path(sqlite_database).write_bytes(b"not a database, but long enough to be taken for one" * 20)
-    await books.prepare_dbos_database(dbos, sqlite_database)
-    assert "operation_outputs" in table_names(books.dbos_file_path(sqlite_database))
+    moot_dbos.dbos_file_path(sqlite_database).write_bytes(b"not a database, but long enough to be taken for one" * 20)
+    await moot_dbos.prepare_dbos_database(dbos, sqlite_database)
+    assert "operation_outputs" in table_names(moot_dbos.dbos_file_path(sqlite_database))
 
 
 async def test_prepare_dbos_database_retries_until_postgres_is_reachable(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(books, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(moot_dbos, "RETRY_SECONDS", 0.0)
     asked: list[str] = []
 
     def migrate(url: str) -> None:
@@ -94,13 +94,13 @@ async def test_prepare_dbos_database_retries_until_postgres_is_reachable(
             raise sqlalchemy.exc.OperationalError("SELECT 1", {}, OSError("nobody is there"))
 
     monkeypatch.setattr(dbos.DBOS, "migrate", migrate)
-    await books.prepare_dbos_database(dbos, Database("postgresql://nobody@127.0.0.1:1/moot"))
+    await moot_dbos.prepare_dbos_database(dbos, Database("postgresql://nobody@127.0.0.1:1/moot"))
     assert len(asked) == 3
     assert "nobody is there" in str([record.__dict__["reason"] for record in caplog.records])
 
 
 class FakeDbos:
-    """DBOS, as far as a take-over needs it: `left` is what it could not hand on."""
+    """The part of DBOS that a takeover uses. `remaining` are the workflows that it did not recover."""
 
     def __init__(self, *remaining: str, unavailable: bool = False) -> None:
         self.DBOS = self
@@ -127,19 +127,19 @@ async def test_recover_worker_raises_until_all_workflows_are_recovered() -> None
 
 
 async def ignore_run(_run: str, _revision: int) -> None:
-    """Do nothing for a run."""
+    """Execute nothing."""
 
 
 async def test_unregistered_workers_are_executors_with_pending_runs(tmp_path: Path) -> None:
     async with open_migrated_database("postgres", tmp_path) as database:
-        await books.prepare_dbos_database(dbos, database)
+        await moot_dbos.prepare_dbos_database(dbos, database)
         await prepare_leased_run(database)
         rows = [("1", "PENDING", WORKER), ("2", "PENDING", "gone"), ("3", "SUCCESS", "long gone")]
         async with database.write() as connection:
             for id, status, name in rows:
                 await connection.execute(text(INSERT_WORKFLOW), {"id": id, "status": status, "worker": name})
-        assert await books.unregistered_workers(database) == ["gone"]
+        assert await moot_dbos.unregistered_workers(database) == ["gone"]
         async with database.write() as connection:
             await connection.execute(delete(worker).where(worker.c.id == WORKER))
-        assert sorted(await books.unregistered_workers(database)) == ["gone", WORKER]
-        assert OTHER_WORKER not in await books.unregistered_workers(database)
+        assert sorted(await moot_dbos.unregistered_workers(database)) == ["gone", WORKER]
+        assert OTHER_WORKER not in await moot_dbos.unregistered_workers(database)

@@ -1,4 +1,4 @@
-"""A run that nobody keeps: read as it comes, stopped when its reader leaves, and paid for all that was said."""
+"""Runs that are not stored: streamed, stopped when the reader leaves, and charged for all output."""
 
 import asyncio
 import re
@@ -48,15 +48,15 @@ async def send_all(memory_stream: MemoryStream[int], *numbers: int) -> None:
 
 
 async def run_pending_tasks() -> None:
-    """Let everybody go on as far as they can."""
+    """Let all tasks run until they wait."""
     for _ in range(5):
         await asyncio.sleep(0)
 
 
 async def test_memory_stream_delivers_all_batches_in_order_to_end(memory_stream: MemoryStream[int]) -> None:
-    telling = asyncio.create_task(send_all(memory_stream, *range(3 * MAX_QUEUED_BATCHES)))
+    sending = asyncio.create_task(send_all(memory_stream, *range(3 * MAX_QUEUED_BATCHES)))
     read = [number async for some in memory_stream.receive_batches() for number in some]
-    await telling
+    await sending
     assert read == list(range(3 * MAX_QUEUED_BATCHES))
 
 
@@ -72,38 +72,38 @@ async def test_memory_stream_sends_heartbeat_to_waiting_reader(
 
 
 async def test_memory_stream_blocks_sender_when_queue_is_full(memory_stream: MemoryStream[int]) -> None:
-    telling = asyncio.create_task(send_all(memory_stream, *range(MAX_QUEUED_BATCHES + 1)))
+    sending = asyncio.create_task(send_all(memory_stream, *range(MAX_QUEUED_BATCHES + 1)))
     await run_pending_tasks()
     assert memory_stream._queue.qsize() == MAX_QUEUED_BATCHES
-    assert not telling.done()
+    assert not sending.done()
     async with aclosing(memory_stream.receive_batches()) as reading:
         assert await anext(reading) == [0]
         await run_pending_tasks()
         assert memory_stream._queue.qsize() == MAX_QUEUED_BATCHES
     async with asyncio.timeout(60):
-        await telling
+        await sending
 
 
 async def test_memory_stream_does_not_block_sender_after_reader_left(
     memory_stream: MemoryStream[int],
 ) -> None:
-    telling = asyncio.create_task(send_all(memory_stream, *range(3 * MAX_QUEUED_BATCHES)))
+    sending = asyncio.create_task(send_all(memory_stream, *range(3 * MAX_QUEUED_BATCHES)))
     async with aclosing(memory_stream.receive_batches()) as reading:
         await anext(reading)
     async with asyncio.timeout(60):
-        await telling
+        await sending
     assert memory_stream._queue.qsize() <= 1
 
 
 async def test_send_end_waits_until_everything_was_read(memory_stream: MemoryStream[int]) -> None:
-    telling = asyncio.create_task(send_all(memory_stream, 1))
+    sending = asyncio.create_task(send_all(memory_stream, 1))
     async with aclosing(memory_stream.receive_batches()) as reading:
         assert await anext(reading) == [1]
         await run_pending_tasks()
-        assert not telling.done(), "the reader has not come back"
+        assert not sending.done(), "the reader has not come back"
         with pytest.raises(StopAsyncIteration):
             await anext(reading)
-    await telling
+    await sending
 
 
 async def test_receive_batches_ends_when_sender_was_lost(
@@ -147,17 +147,19 @@ async def wait_until_finished(ephemeral_runs: EphemeralRuns) -> None:
 
 
 async def test_stream_sends_events_as_they_come_and_records_charges_per_turn() -> None:
-    sittings, till = EphemeralRuns(MODEL_CALLER), FakeBudgetGuard()
-    heard: list[Event] = [e async for some in sittings.stream(make_ephemeral_run("echo", "echo"), till) for e in some]
-    assert isinstance(heard[-1], RunEnded)
-    assert [event.seq for event in heard] == list(range(1, len(heard) + 1))
-    assert [charge.purpose for charge in till.charges] == ["answer", "answer"]
-    await wait_until_finished(sittings)
+    ephemeral_runs, budget_guard = EphemeralRuns(MODEL_CALLER), FakeBudgetGuard()
+    events: list[Event] = [
+        e async for some in ephemeral_runs.stream(make_ephemeral_run("echo", "echo"), budget_guard) for e in some
+    ]
+    assert isinstance(events[-1], RunEnded)
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert [charge.purpose for charge in budget_guard.charges] == ["answer", "answer"]
+    await wait_until_finished(ephemeral_runs)
 
 
 async def test_stream_includes_earlier_messages_in_prompt() -> None:
     provider = RecordingProvider({})
-    said = (
+    earlier = (
         Message(id="m1", discussion="", run="earlier/1", role="user", content="One?", seq=1),
         Message(
             id="m2",
@@ -169,20 +171,23 @@ async def test_stream_includes_earlier_messages_in_prompt() -> None:
             seq=2,
         ),
     )
-    async for _ in EphemeralRuns(MODEL_CALLER).stream(make_ephemeral_run("echo", provider=provider, earlier=said)):
+    async for _ in EphemeralRuns(MODEL_CALLER).stream(make_ephemeral_run("echo", provider=provider, earlier=earlier)):
         pass
     (asked,) = provider.requests
     assert asked.messages == (user_message("One?"), assistant_message("Yes."), user_message("Why?"))
 
 
 async def test_stream_stops_run_and_records_charges_when_reader_leaves() -> None:
-    sittings, till = EphemeralRuns(MODEL_CALLER), FakeBudgetGuard()
-    async with asyncio.timeout(60), aclosing(sittings.stream(make_ephemeral_run("endless"), till)) as told:
-        async for some in told:
+    ephemeral_runs, budget_guard = EphemeralRuns(MODEL_CALLER), FakeBudgetGuard()
+    async with (
+        asyncio.timeout(60),
+        aclosing(ephemeral_runs.stream(make_ephemeral_run("endless"), budget_guard)) as stream,
+    ):
+        async for some in stream:
             if any(isinstance(event, TextDelta) for event in some):
                 break
-    await wait_until_finished(sittings)
-    assert len(till.charges) == 1
+    await wait_until_finished(ephemeral_runs)
+    assert len(budget_guard.charges) == 1
 
 
 async def test_stopped_run_streams_to_its_end() -> None:
@@ -206,13 +211,13 @@ async def test_stream_makes_no_call_when_budget_is_spent() -> None:
 
 
 async def test_close_ends_streams_with_stopped_run() -> None:
-    sittings = EphemeralRuns(MODEL_CALLER)
+    ephemeral_runs = EphemeralRuns(MODEL_CALLER)
     last: list[Event] = []
     async with asyncio.timeout(60):
-        async for some in sittings.stream(make_ephemeral_run("endless")):
+        async for some in ephemeral_runs.stream(make_ephemeral_run("endless")):
             last = some or last
             if any(isinstance(event, TextDelta) for event in some):
-                closing = asyncio.create_task(sittings.close())
+                closing = asyncio.create_task(ephemeral_runs.close())
         await closing
     assert isinstance(last[-1], RunEnded)
     assert last[-1].status == "stopped"
@@ -245,7 +250,7 @@ async def run_question(
     provider: RecordingProvider | None = None,
     on_events: Callable[[list[Event]], None] = lambda _: None,
 ) -> list[Event]:
-    """Put a question to scripts of these names, and return all that a reader is told; `heard` looks on."""
+    """Run a question with scripts of these names and return the events. `on_events` is called after each batch."""
     events: list[Event] = []
     provider = provider or RecordingProvider({})
 
@@ -369,7 +374,7 @@ async def test_advisor_prompt_has_time_of_question_and_fits_context_window() -> 
 
 
 class SmallContextProvider(RecordingProvider):
-    """A model that can hold little."""
+    """A provider with a small context window."""
 
     def __init__(self, scripts: Mapping[str, Script]) -> None:
         super().__init__(scripts)

@@ -50,7 +50,7 @@ async def test_run_started_twice_executes_once(run_harness: RunHarness) -> None:
 
 
 async def execute_on_dbos(database: Database, statement: str) -> None:
-    """Do something to the books of DBOS behind its back."""
+    """Execute a statement on the tables of DBOS."""
     if database.is_postgres:
         async with database.write() as connection:
             await connection.execute(text("SET LOCAL search_path TO dbos"))
@@ -91,7 +91,7 @@ async def test_take_over_starts_unstarted_runs_of_dead_worker(run_harness: RunHa
 
 
 async def wait_until_recorded(run_harness: RunHarness, run: str) -> None:
-    """Wait until DBOS has written that a run is over: it does so a moment after we did."""
+    """Wait until DBOS has recorded the end of a run, which happens shortly after Moot's own record."""
     status = text("SELECT status FROM dbos.workflow_status WHERE workflow_uuid = :run")
     async with asyncio.timeout(60):
         while True:
@@ -102,7 +102,7 @@ async def wait_until_recorded(run_harness: RunHarness, run: str) -> None:
 
 
 async def test_poll_unregistered_workers_takes_over_orphaned_run(run_harness: RunHarness) -> None:
-    """A worker that was taken over takes a run up once more, and dies when all have forgotten it."""
+    """A worker that was taken over claims a run again and dies when it is no longer registered."""
     require_postgres(run_harness)
     run = await run_harness.create_run()
     run_harness.run_manager.start_run(run.id)
@@ -115,18 +115,18 @@ async def test_poll_unregistered_workers_takes_over_orphaned_run(run_harness: Ru
         await connection.execute(text("DELETE FROM message WHERE run = :run AND role = 'assistant'"), this)
         await connection.execute(text("DELETE FROM dbos.operation_outputs WHERE workflow_uuid = :run"), this)
         await connection.execute(text(ABANDON_WORKFLOW), this)
-    looking = asyncio.create_task(
+    polling = asyncio.create_task(
         run_harness.run_manager.poll_unregistered_workers(0.05, run_harness.run_manager.take_over)
     )
     assert await run_harness.wait_for_end(run) == "completed"
-    looking.cancel()
+    polling.cancel()
 
 
 async def test_poll_unstarted_runs_finds_stored_run(run_harness: RunHarness) -> None:
     run = await run_harness.create_run()
-    looking = asyncio.create_task(run_harness.run_manager.poll_unstarted_runs(0.05))
+    polling = asyncio.create_task(run_harness.run_manager.poll_unstarted_runs(0.05))
     assert await run_harness.wait_for_end(run) == "completed"
-    looking.cancel()
+    polling.cancel()
 
 
 async def test_run_does_not_start_after_stop_accepting_runs(
@@ -135,14 +135,14 @@ async def test_run_does_not_start_after_stop_accepting_runs(
     waits, goes_on = asyncio.Event(), asyncio.Event()
 
     async def for_the_end() -> None:
-        """Wait for the end of the test instead of that of the process."""
+        """Wait for the end of the test instead of the end of the process."""
         waits.set()
         await goes_on.wait()
 
     monkeypatch.setattr(manager, "wait_forever", for_the_end)
     monkeypatch.setattr(
         run_harness.run_manager, "_is_draining", run_harness.run_manager._is_draining
-    )  # so that it is put back
+    )  # so that monkeypatch restores it
     await wait_until(lambda: not run_harness.run_manager.executions)
     before = await run_harness.create_run("scripted/forever")
     run_harness.run_manager.start_run(before.id)
@@ -179,7 +179,7 @@ async def test_run_continues_when_postgres_drops_all_connections(run_harness: Ru
 async def test_worker_that_was_taken_over_does_not_finish_workflow(
     run_harness: RunHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last test of this file: after it, the worker of all tests is no more."""
+    """Must be the last test of this file, because it ends the worker that all tests share."""
     require_postgres(run_harness)
     run = await run_harness.create_run()
     async with run_harness.database.write() as connection:
@@ -194,7 +194,7 @@ async def test_worker_that_was_taken_over_does_not_finish_workflow(
 
 
 async def drop_connections(database: Database) -> None:
-    """End all connections to a database of Postgres, as its restart does."""
+    """End all connections to a Postgres database, as a restart does."""
     admin: Any = await asyncpg.connect(postgres_server_url())
     name = urlsplit(database.url).path.removeprefix("/")
     ended = await admin.fetch("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name)
@@ -208,7 +208,7 @@ def require_postgres(run_harness: RunHarness) -> None:
 
 
 def spy_on(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list[object]:
-    """Note the calls of a method."""
+    """Record the calls of a method."""
     calls: list[object] = []
     method: Callable[..., Coroutine[None, None, object]] = getattr(owner, name)
 

@@ -146,29 +146,29 @@ def test_turn_end_event_has_visible_text_and_status_by_stop_reason(
 def test_interrupted_message_has_participant_and_visibility() -> None:
     plan = RunPlan(mode="consensus", participants=make_participants((MODEL, MODEL)), to=("alpha",))
     claim = RunLease(run="run_1", tenant="tenant", discussion="dis_1", plan=plan, epoch=2, seq=7, position=1)
-    kept = interrupted_message(
+    message = interrupted_message(
         claim,
         InterruptedTurn(TurnKey("alpha", "round", 1), MODEL, Answer("So far", "Hm")).turn_end_event(None),
     )
-    assert (kept.discussion, kept.run, kept.role, kept.visible_to) == (
+    assert (message.discussion, message.run, message.role, message.visible_to) == (
         "dis_1",
         "run_1",
         "assistant",
         ("alpha",),
     )
-    assert (kept.participant, kept.name, kept.stage, kept.round) == ("alpha", "Alpha", "round", 1)
-    assert (kept.content, kept.thoughts, kept.status, kept.provider) == ("So far", "Hm", "partial", "lab")
+    assert (message.participant, message.name, message.stage, message.round) == ("alpha", "Alpha", "round", 1)
+    assert (message.content, message.thoughts, message.status, message.provider) == ("So far", "Hm", "partial", "lab")
 
 
 def test_find_interrupted_turns_keeps_tool_calls_of_last_attempt_with_text_length() -> None:
     call = ToolCalled(**ALPHA, call_id="call_1", name="a/b", arguments="{}")  # type: ignore[arg-type]
     returned = {"call_id": "call_1", "name": "a/b", "content": "Yes.", "is_error": False, "seconds": 0.5}
-    came = ToolReturned(**ALPHA, **returned)  # type: ignore[arg-type]
-    told = [turn_started(ALPHA), text_delta(ALPHA, "Let me."), call]
-    (cut,) = find_interrupted_turns(told).values()
+    returned_event = ToolReturned(**ALPHA, **returned)  # type: ignore[arg-type]
+    events = [turn_started(ALPHA), text_delta(ALPHA, "Let me."), call]
+    (cut,) = find_interrupted_turns(events).values()
     (use,) = cut.answer.tools
     assert (use.text_offset, use.is_error, use.content) == (7, True, "It was cut off before it had returned.")
-    (whole,) = find_interrupted_turns([*told, came]).values()
+    (whole,) = find_interrupted_turns([*events, returned_event]).values()
     assert [(one.content, one.seconds) for one in whole.answer.tools] == [("Yes.", 0.5)]
-    (anew,) = find_interrupted_turns([*told, came, turn_started(ALPHA, 2)]).values()
-    assert anew.answer.tools == ()
+    (retried,) = find_interrupted_turns([*events, returned_event, turn_started(ALPHA, 2)]).values()
+    assert retried.answer.tools == ()

@@ -1,4 +1,4 @@
-"""References to other discussions: summed up once, before anybody is asked, paid once, and never fatal."""
+"""References to other discussions: summarized once, before the first turn, charged once, and never fatal."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from moot.store.library.summaries import DiscussionSummaries
 from moot.store.runs.runs import RunLease
 from moot.store.schema.billing import charge as charges
 from moot.store.schema.discussions import message as messages
-from moot.store.schema.library import discussion_summary as recaps
+from moot.store.schema.library import discussion_summary as summaries
 from moot.streaming.cancellation import StopSignal
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Text, Usage
@@ -46,7 +46,7 @@ def install_sage_script(run_harness: RunHarness) -> None:
 
 
 def unique_title(prefix: str = "Tables") -> str:
-    """A title that no other test has."""
+    """Return a title that no other test uses."""
     return f"{prefix} {next(title_numbers)}"
 
 
@@ -65,7 +65,7 @@ async def execute_referring_run(run_harness: RunHarness, text: str, *, model: st
 
 
 def summary_inputs(run_harness: RunHarness) -> list[str]:
-    """What was read by those who summed up."""
+    """Return the prompts of the summary calls."""
     return [last_user_text(one) for one in run_harness.provider.requests if SUMMARY_PROMPT in one.system]
 
 
@@ -84,15 +84,15 @@ async def count_summary_charges(run_harness: RunHarness, run: Run) -> int:
 
 
 async def take_over_transcript(run_harness: RunHarness, run: Run) -> tuple[RunLease, StoredTranscript]:
-    """Take a run up as a worker does that is about to die."""
-    mine = await lease_run(run_harness.database, run.id)
-    said = await Discussions(run_harness.database).list_messages(run.discussion)
-    journal = run_harness.event_writer.open_run(mine)
+    """Lease a run and open its transcript, as a worker does before it dies."""
+    lease = await lease_run(run_harness.database, run.id)
+    stored_messages = await Discussions(run_harness.database).list_messages(run.discussion)
+    event_buffer = run_harness.event_writer.open_run(lease)
 
     async def nothing() -> Sequence[RunStarted]:
         return ()
 
-    return mine, StoredTranscript(journal, mine, said, (), nothing)
+    return lease, StoredTranscript(event_buffer, lease, stored_messages, (), nothing)
 
 
 async def add_messages(run_harness: RunHarness, discussion: Discussion, message_count: int) -> None:
@@ -132,8 +132,8 @@ async def test_prompt_replay_uses_original_summary_after_it_was_renewed(run_harn
     request = (await PromptReplay(run_harness.stores).replay_prompt(ANNA, answer)).build_request()
     assert any("Round tables won." in part.text for part in request.messages[0].parts if isinstance(part, Text))
     async with run_harness.database.read() as connection:
-        kept = select(func.count()).where(recaps.c.discussion == about.id)
-        assert (await connection.execute(kept)).scalar_one() == 2
+        count_summaries = select(func.count()).where(summaries.c.discussion == about.id)
+        assert (await connection.execute(count_summaries)).scalar_one() == 2
 
 
 async def test_summary_is_reused_while_it_covers_four_of_five_messages(run_harness: RunHarness) -> None:
@@ -157,9 +157,9 @@ async def test_later_messages_keep_summaries_of_earlier_references(
     title = unique_title()
     await create_discussion(run_harness.database, ANNA, "Round?", "Round.", title=title)
     run = await execute_referring_run(run_harness, f'As in @"{title}".')
-    said = await Discussions(run_harness.database).list_messages(run.discussion)
-    parts = await load_reference_summaries(run_harness.stores, ANNA, said)
-    assert [len(parts[one.id]) for one in said] == [1, 0]
+    stored_messages = await Discussions(run_harness.database).list_messages(run.discussion)
+    parts = await load_reference_summaries(run_harness.stores, ANNA, stored_messages)
+    assert [len(parts[one.id]) for one in stored_messages] == [1, 0]
 
 
 async def test_reference_resolves_to_newest_discussion_with_that_title(run_harness: RunHarness) -> None:
@@ -176,8 +176,8 @@ async def test_unresolvable_reference_stays_plain_text_with_notice(
 ) -> None:
     theirs, own = unique_title(), unique_title()
     await create_discussion(run_harness.database, BERT, "Secret.", title=theirs)
-    here = await create_discussion(run_harness.database, model="scripted/sage", title=own)
-    run = await create_run(run_harness.database, here, question=f'@"{theirs}" @"Nowhere" @"{own}"')
+    discussion = await create_discussion(run_harness.database, model="scripted/sage", title=own)
+    run = await create_run(run_harness.database, discussion, question=f'@"{theirs}" @"Nowhere" @"{own}"')
     run_harness.run_manager.start_run(run.id)
     assert await run_harness.wait_for_end(run) == "completed"
     missing = await notice_messages(run_harness, run, "missing")
@@ -202,12 +202,12 @@ async def test_references_are_limited_to_five(run_harness: RunHarness) -> None:
 async def test_run_continues_without_summary_when_summary_fails(run_harness: RunHarness) -> None:
     title = unique_title()
     await create_discussion(run_harness.database, ANNA, "Round?", title=title)
-    run = await execute_referring_run(run_harness, f'@"{title}"', model="scripted/echo")  # which answers in no form
+    run = await execute_referring_run(run_harness, f'@"{title}"', model="scripted/echo")  # its answer is not valid JSON
     assert await run_harness.read_answers(run) == [("completed", f'@"{title}"')]
     (missing,) = await notice_messages(run_harness, run, "missing")
     assert title in missing
     assert await summary_events(run_harness, run) == []
-    assert await count_summary_charges(run_harness, run) == 1, "what was said was paid all the same"
+    assert await count_summary_charges(run_harness, run) == 1, "a failed summary is charged too"
 
 
 async def test_run_can_be_stopped_while_summary_is_requested(run_harness: RunHarness) -> None:
@@ -226,9 +226,9 @@ async def test_summary_is_neither_requested_nor_charged_again_after_crash(run_ha
     title = unique_title()
     await create_discussion(run_harness.database, ANNA, "Round?", title=title)
     run = await create_referring_run(run_harness, f'@"{title}"')
-    mine, before = await take_over_transcript(run_harness, run)
-    recapping = ReferenceResolver(run_harness.stores, run_harness._resolve_model, MODEL_CALLER)
-    await recapping.resolve_references(mine, before, StopSignal())
+    lease, before = await take_over_transcript(run_harness, run)
+    reference_resolver = ReferenceResolver(run_harness.stores, run_harness._resolve_model, MODEL_CALLER)
+    await reference_resolver.resolve_references(lease, before, StopSignal())
     run_harness.run_manager.start_run(run.id)
     assert await run_harness.wait_for_end(run) == "completed"
     assert (
@@ -275,9 +275,11 @@ async def test_summary_is_not_requested_when_budget_is_spent(run_harness: RunHar
     title = unique_title()
     await create_discussion(run_harness.database, ANNA, "Round?", title=title)
     run = await create_referring_run(run_harness, f'@"{title}"')
-    mine, before = await take_over_transcript(run_harness, run)
-    recapping = ReferenceResolver(make_stores(run_harness.database, 0.0), run_harness._resolve_model, MODEL_CALLER)
-    await recapping.resolve_references(mine, before, StopSignal())
+    lease, before = await take_over_transcript(run_harness, run)
+    reference_resolver = ReferenceResolver(
+        make_stores(run_harness.database, 0.0), run_harness._resolve_model, MODEL_CALLER
+    )
+    await reference_resolver.resolve_references(lease, before, StopSignal())
     await run_harness.event_writer.flush_events()
     (missing,) = await notice_messages(run_harness, run, "missing")
     assert "budget" in missing

@@ -1,4 +1,4 @@
-"""Dialogues at a table: who is asked, what is kept, and what a failure or a stop does to the others."""
+"""Runs at a table: which models are called, what is stored, and how a failure or a stop affects the others."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -119,8 +119,8 @@ class TestModes:
         assert order == ["round 0", "alpha", "beta", "round 1", "alpha", "beta"]
 
     async def test_continue_mode_takes_turns_with_instruction(self) -> None:
-        said = [QUESTION, stored_turn("alpha", "Yes.")]
-        table = create_table("continue", "yes", "no", said=said, turns=3, first_position=1)
+        messages = [QUESTION, stored_turn("alpha", "Yes.")]
+        table = create_table("continue", "yes", "no", messages=messages, turns=3, first_position=1)
         assert await table.table.run_mode() == "completed"
         assert [message.participant for message in table.answers] == ["alpha", "beta", "alpha", "beta"]
         (_, *texts) = table.sent_messages[0][-1]
@@ -160,16 +160,16 @@ class TestStoredTurns:
         assert answer.created_at > 0
 
     async def test_stored_turn_is_not_called_again(self) -> None:
-        table = create_table("consensus", "yes", "no", said=[QUESTION, stored_turn("alpha", "Kept.")], rounds=1)
+        table = create_table("consensus", "yes", "no", messages=[QUESTION, stored_turn("alpha", "Kept.")], rounds=1)
         assert await table.table.run_mode() == "completed"
         assert table.sent_messages == [[("user", "Why?", "Alpha said:\n\nKept.")]]
         assert table.answer_lines == ["0/alpha completed: Kept.", "0/beta completed: Not at all."]
         assert [e.participant for e in table.transcript.events if isinstance(e, TurnEnded)] == ["beta"]
 
     async def test_continue_mode_calls_only_turns_that_are_not_stored(self) -> None:
-        kept_turns = [stored_turn("beta", "Kept 0."), stored_turn("alpha", "Kept 1.", round_=1)]
-        said = [QUESTION, *(replace(one, stage="continue") for one in kept_turns)]
-        table = create_table("continue", "yes", "no", said=said, turns=4, first_position=1)
+        stored = [stored_turn("beta", "Kept 0."), stored_turn("alpha", "Kept 1.", round_=1)]
+        messages = [QUESTION, *(replace(one, stage="continue") for one in stored)]
+        table = create_table("continue", "yes", "no", messages=messages, turns=4, first_position=1)
         assert await table.table.run_mode() == "completed"
         assert table.answer_lines == [
             "0/beta completed: Kept 0.",
@@ -182,14 +182,14 @@ class TestStoredTurns:
 
     @pytest.mark.parametrize("other", [{"run": "run_0"}, {"round": 1}, {"stage": "answer"}])
     async def test_stored_turn_counts_only_for_same_run_stage_and_round(self, other: dict[str, object]) -> None:
-        said = [QUESTION, replace(stored_turn("alpha", "Kept."), **other)]
-        table = create_table("consensus", "yes", said=said, rounds=1)
+        messages = [QUESTION, replace(stored_turn("alpha", "Kept."), **other)]
+        table = create_table("consensus", "yes", messages=messages, rounds=1)
         await table.table.run_mode()
         assert len(table.sent_messages) == 1
 
     async def test_stored_turn_keeps_its_status(self) -> None:
-        said = [QUESTION, stored_turn("alpha", "", status="failed")]
-        table = create_table("consensus", "yes", said=said, rounds=1)
+        messages = [QUESTION, stored_turn("alpha", "", status="failed")]
+        table = create_table("consensus", "yes", messages=messages, rounds=1)
         assert await table.table.run_mode() == "failed"
         assert table.sent_messages == []
 
@@ -208,7 +208,7 @@ class TestUnavailableModels:
     @pytest.mark.parametrize("mode", ["parallel", "consensus"])
     async def test_unavailable_model_fails_its_turn_with_reason_and_others_continue(self, mode: str) -> None:
         why = MissingKey("No key for openai: set OPENAI_API_KEY.")
-        table = create_table(mode, "yes", "no", refused={"alpha": why}, rounds=1)
+        table = create_table(mode, "yes", "no", model_errors={"alpha": why}, rounds=1)
         assert await table.table.run_mode() == "completed"
         assert table.answer_lines == ["0/alpha failed: ", "0/beta completed: Not at all."]
         refused = table.answers[0]
@@ -218,7 +218,7 @@ class TestUnavailableModels:
 
     async def test_run_fails_when_no_model_is_available(self) -> None:
         why = MissingKey("No key.")
-        table = create_table("parallel", "yes", "no", refused={"alpha": why, "beta": why})
+        table = create_table("parallel", "yes", "no", model_errors={"alpha": why, "beta": why})
         assert await table.table.run_mode() == "failed"
 
 
@@ -250,8 +250,8 @@ class TestStops:
         table.table.stop_signals["alpha"].request_stop()
         assert await table.table.run_mode() == "completed"
         assert [message.participant for message in table.answers] == ["beta"]
-        seats = [getattr(event, "participant", None) for event in table.transcript.events]
-        assert "alpha" not in seats
+        participants = [getattr(event, "participant", None) for event in table.transcript.events]
+        assert "alpha" not in participants
 
     async def test_stopped_turn_that_was_visible_gets_turn_end(self) -> None:
         table = create_table("single", "yes")
@@ -328,7 +328,7 @@ async def test_failed_commit_cancels_other_turns() -> None:
 
 async def test_first_exception_of_parallel_turns_is_raised_unwrapped() -> None:
     class Ending(BaseException):
-        """What libraries end a run with, past those who catch every Exception."""
+        """An exception that `except Exception` does not catch, as some libraries raise."""
 
     table = create_table("parallel", "yes", "endless")
 
@@ -394,14 +394,14 @@ DEBATE_SCRIPTS = debate_scripts.DEBATER_SCRIPTS | {
 
 
 class PricedProvider(RecordingProvider):
-    """What is asked costs a dollar, each time."""
+    """Every call costs a dollar."""
 
     def call_cost_usd(self, model: str, usage: Usage) -> float | None:
         return 1.0
 
 
 class StuckProvider(RecordingProvider):
-    """Whoever is called stuck never comes to an end once the others are to be read."""
+    """The model `stuck` never finishes its second answer."""
 
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         async for chunks in super().stream_chunks(request, key):
@@ -412,7 +412,7 @@ class StuckProvider(RecordingProvider):
 
 
 class WaitingProvider(RecordingProvider):
-    """The one called yes does not answer before somebody else was let try again."""
+    """The model `yes` does not answer before another participant is retried."""
 
     def __init__(self, scripts: Mapping[str, Script]) -> None:
         super().__init__(scripts)
@@ -468,7 +468,7 @@ class TestQuorumAndDeadline:
         table = create_debate("yes", "no")
 
         def late_by_a_hair(event: Event) -> None:
-            """Wait for nobody any more while answers that are there are being kept."""
+            """Mark a participant as late while its finished answer is being stored."""
             if isinstance(event, TurnEnded) and event.stage == "initial":
                 table.table.stop_signals[event.participant].request_stop("late")
 
@@ -518,7 +518,7 @@ class TestMaxCost:
         assert len(table.provider.requests) == 3 + 3 + 1 + 1 + 1 + 3
 
     async def test_debate_stage_is_skipped_when_synthesis_would_exceed_max_cost(self) -> None:
-        table = self.create_priced_debate(6.99)  # spent 3, and 3 + 1 more
+        table = self.create_priced_debate(6.99)  # 3 spent, and 3 + 1 more needed
         assert await table.table.run_mode() == "completed"
         assert turn_statuses(table, "debate") == {}
         assert turn_statuses(table, "synthesis") == {"alpha": "completed"}
@@ -532,13 +532,13 @@ class TestMaxCost:
         assert {lane.status for lane in table.transcript.lanes.values()} == {"complete"}
 
     async def test_ranking_is_skipped_before_claims(self) -> None:
-        table = self.create_priced_debate(9.0)  # the debate is had; spent 6; the claims are 1 + 1 more, a ranking 3 + 1
+        table = self.create_priced_debate(9.0)  # 6 spent after the debate; the claims need 1 + 1 more, a ranking 3 + 1
         assert await table.table.run_mode() == "completed"
         assert [words.partition(" is ")[0] for _, words in notice_texts(table)] == ["The ranking"]
         assert {one.purpose for one in table.transcript.charges} >= {"claims", "summary", "synthesis"}
 
     async def test_claims_are_skipped_but_synthesis_is_not(self) -> None:
-        table = self.create_priced_debate(3.5, "yes", "no")  # spent 2: no debate, and no claims for 1 + 1 more
+        table = self.create_priced_debate(3.5, "yes", "no")  # 2 spent: no debate, and no claims for 1 + 1 more
         assert await table.table.run_mode() == "completed"
         assert [words.partition(" is ")[0] for _, words in notice_texts(table)] == [
             "The debate",
@@ -558,7 +558,7 @@ class TestReplay:
     async def test_recorded_steps_keep_their_results_and_make_no_call(self) -> None:
         first = create_debate("yes", "mute", "perhaps")
         assert await first.table.run_mode() == "completed"
-        again = create_debate("yes", "mute", "perhaps", said=first.transcript.messages)
+        again = create_debate("yes", "mute", "perhaps", messages=first.transcript.messages)
         again.transcript.analysis_results += first.transcript.analysis_results
         again.recorded_results = first.step_results
         assert await again.table.run_mode() == "completed"
@@ -569,10 +569,10 @@ class TestReplay:
     async def test_interrupted_step_calls_only_missing_turns(self) -> None:
         first = create_debate("yes", "no", "perhaps")
         await first.table.run_mode()
-        kept = [m for m in first.transcript.messages if (m.participant, m.stage) != ("beta", "debate")]
-        kept = [m for m in kept if m.stage != "synthesis"]
-        again = create_debate("yes", "no", "perhaps", said=kept)
-        again.recorded_results = {name: came for name, came in first.step_results.items() if name == "initial/0"}
+        stored = [m for m in first.transcript.messages if (m.participant, m.stage) != ("beta", "debate")]
+        stored = [m for m in stored if m.stage != "synthesis"]
+        again = create_debate("yes", "no", "perhaps", messages=stored)
+        again.recorded_results = {name: result for name, result in first.step_results.items() if name == "initial/0"}
         assert await again.table.run_mode() == "completed"
         answers = [one.participant for one in again.transcript.charges if one.purpose == "answer"]
         assert answers == ["beta"]
@@ -592,9 +592,9 @@ class TestReplay:
         first = create_debate("yes", "no", "perhaps")
         await first.table.run_mode()
         left = [one for one in first.transcript.messages if not is_cut(one)]
-        again = create_debate("yes", "no", "perhaps", said=left)
+        again = create_debate("yes", "no", "perhaps", messages=left)
         again.transcript.analysis_results += [one for one in first.transcript.analysis_results if not is_cut(one)]
-        again.recorded_results = {name: came for name, came in first.step_results.items() if name != "together/1"}
+        again.recorded_results = {name: result for name, result in first.step_results.items() if name != "together/1"}
         assert await again.table.run_mode() == "completed"
         assert [(one.purpose, one.participant) for one in again.transcript.charges] == [(purpose, who)]
         assert len(again.sent_messages) == 1
@@ -614,8 +614,8 @@ class TestSynthesis:
         assert turn_statuses(table, "synthesis") == {"alpha": "failed", "beta": "completed"}
         assert ("lead_replaced", "Alpha could not give the synthesis. Beta does.") in notice_texts(table)
         assert table.steps == ["initial/0", "debate/0", "together/1"]
-        told = [m.visible_to for m in table.transcript.messages if m.stage == "synthesis" and m.hidden]
-        assert told == [("alpha",), ("beta",)]
+        instructed = [m.visible_to for m in table.transcript.messages if m.stage == "synthesis" and m.hidden]
+        assert instructed == [("alpha",), ("beta",)]
 
     async def test_missing_synthesis_is_reported_and_answers_stay(self) -> None:
         table = create_debate("mute", "mute")
@@ -626,7 +626,7 @@ class TestSynthesis:
     async def test_failed_lead_is_not_called_again_after_crash(self) -> None:
         before = create_debate("mute", "no", "perhaps")
         await before.table.run_mode()
-        table = create_debate("mute", "no", "perhaps", said=before.transcript.messages)
+        table = create_debate("mute", "no", "perhaps", messages=before.transcript.messages)
         table.transcript.analysis_results += before.transcript.analysis_results
         assert await table.table.run_mode() == "completed"
         assert table.sent_messages == []
@@ -642,9 +642,9 @@ class TestRetry:
                 await asyncio.sleep(0)
             provider.retried.set()
 
-        trying = asyncio.create_task(try_until_it_may())
+        retrying = asyncio.create_task(try_until_it_may())
         assert await table.table.run_mode() == "completed"
-        await trying
+        await retrying
         assert turn_statuses(table, "debate") == {"alpha": "completed", "beta": "completed"}
         assert table.transcript.lanes["beta"].status == "complete"
         ends = [e.status for e in table.transcript.events if isinstance(e, TurnEnded) and e.participant == "beta"]
@@ -668,7 +668,7 @@ DEBATE_PHASES: Mapping[str, Callable[[ModelRequest], bool]] = {
 
 
 class StoppingProvider(RecordingProvider):
-    """Whoever is asked first in a phase finds the run stopped when it has said a little."""
+    """Stops the run at the first chunk of the first call in a phase."""
 
     def __init__(self, phase: str) -> None:
         super().__init__(DEBATE_SCRIPTS)
@@ -740,18 +740,18 @@ class TestAdvisors:
     async def test_advisors_answer_cross_talk_and_synthesize(self) -> None:
         table = create_advisors("yes", "no", "ponder", advisors=CROSS_TALK_AND_SYNTHESIS)
         assert await table.table.run_mode() == "completed"
-        said = [(m.stage, m.participant, m.content) for m in table.transcript.messages if m.participant]
-        assert sorted(said[:3]) == [
+        answers = [(m.stage, m.participant, m.content) for m in table.transcript.messages if m.participant]
+        assert sorted(answers[:3]) == [
             ("answer", "alpha", "Yes."),
             ("answer", "beta", "No."),
             ("answer", "gamma", "Perhaps."),
         ]
-        assert sorted(said[3:6]) == [
+        assert sorted(answers[3:6]) == [
             ("cross_talk", "alpha", "No, Beta."),
             ("cross_talk", "beta", "Pass."),
             ("cross_talk", "gamma", "I agree with Alpha."),
         ]
-        assert said[6:] == [("synthesis", "alpha", "All in all, yes.")]
+        assert answers[6:] == [("synthesis", "alpha", "All in all, yes.")]
         assert table.transcript.messages[-1].role == "synthesis"
         opened = [e.stage for e in table.transcript.events if isinstance(e, StageStarted)]
         assert opened == ["answer", "cross_talk", "synthesis"]
@@ -759,9 +759,9 @@ class TestAdvisors:
     async def test_advisors_see_other_answers_only_after_first_stage(self) -> None:
         table = create_advisors("yes", "no", advisors=CROSS_TALK_AND_SYNTHESIS)
         await table.table.run_mode()
-        first, second, *talking, last = table.sent_messages
+        first, second, *cross_talk, last = table.sent_messages
         assert first == second == [("user", "[1970-01-01 00:00] Why?")]
-        to_alpha = next(call for call in talking if ("assistant", "Yes.") in call)
+        to_alpha = next(call for call in cross_talk if ("assistant", "Yes.") in call)
         assert "Beta:\nNo." in to_alpha[-1][1]
         assert "Yes." not in to_alpha[-1][1]
         assert "Alpha, to the others:\nNo, Beta." in last[-1][1]
@@ -774,7 +774,7 @@ class TestAdvisors:
             "no",
             "unauthorized",
             "overloaded",
-            refused={"beta": why},
+            model_errors={"beta": why},
             advisors=CROSS_TALK_AND_SYNTHESIS,
         )
         assert await table.table.run_mode() == "completed"
@@ -783,7 +783,7 @@ class TestAdvisors:
         assert "Key rejected for scripted" in faults["gamma"]
         assert faults["delta"].endswith("Gave up after 3 tries. Try again later, or choose another model.")
         assert [m.content for m in table.answers if m.status == "completed"] == ["Yes."]
-        assert "talk" not in str(table.steps), "one alone has nobody to talk to"
+        assert "talk" not in str(table.steps), "a single advisor has no cross talk"
 
     async def test_thoughts_are_stored_separately_and_not_in_prompts(self) -> None:
         table = create_advisors("yes", "ponder", advisors=CROSS_TALK_AND_SYNTHESIS)
@@ -825,9 +825,9 @@ class TestAdvisors:
             "no",
             "ponder",
             advisors=CROSS_TALK_AND_SYNTHESIS,
-            said=[m for m in cut_off if m.stage != "synthesis"],
+            messages=[m for m in cut_off if m.stage != "synthesis"],
         )
-        again.recorded_results = {name: came for name, came in first.step_results.items() if name == "answer/0"}
+        again.recorded_results = {name: result for name, result in first.step_results.items() if name == "answer/0"}
         assert await again.table.run_mode() == "completed"
         asked = [(one.purpose, one.participant) for one in again.transcript.charges]
         assert asked == [("answer", "gamma"), ("synthesis", "alpha")]

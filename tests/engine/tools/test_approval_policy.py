@@ -3,9 +3,9 @@ from moot.types.events import TurnKey
 
 
 async def test_deny_all_approvals_never_approves() -> None:
-    nobody = DenyAllApprovals()
-    wanted = ToolCallRequest(call_id="call_1", tool="notes/write", arguments="{}", turn_key=TurnKey("alpha"))
-    await nobody.request_approval(wanted)
-    await nobody.record_call_start(wanted)
-    assert await nobody.approval_state(wanted) == "wanted"
-    assert await nobody.wait_for_decision(wanted) is None  # type: ignore[func-returns-value]
+    approvals = DenyAllApprovals()
+    request = ToolCallRequest(call_id="call_1", tool="notes/write", arguments="{}", turn_key=TurnKey("alpha"))
+    await approvals.request_approval(request)
+    await approvals.record_call_start(request)
+    assert await approvals.approval_state(request) == "wanted"
+    assert await approvals.wait_for_decision(request) is None  # type: ignore[func-returns-value]

@@ -75,7 +75,7 @@ async def test_new_attempt_of_turn_requests_approval_again(database: Database, l
 
 
 def test_approval_instructions_name_participant_tool_and_route() -> None:
-    wanted = ApprovalRequested(
+    requested = ApprovalRequested(
         participant="alpha",
         stage="answer",
         round=0,
@@ -84,7 +84,7 @@ def test_approval_instructions_name_participant_tool_and_route() -> None:
         name="notes/x",
         timeout_seconds=600,
     )
-    assert approval_instructions("Alpha", wanted) == (
+    assert approval_instructions("Alpha", requested) == (
         "Alpha wants to call notes/x and waits for approval. Allow or refuse it on the page, or by "
         'POST /api/runs/run_1/approvals/call_2 with {"decision": "allow"} or {"decision": "refuse"}.'
     )

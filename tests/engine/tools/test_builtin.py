@@ -62,11 +62,11 @@ async def test_search_knowledge_covers_own_project_or_all_projects(database: Dat
 
 
 async def test_read_discussion_accepts_id_or_title(database: Database) -> None:
-    here = await create_discussion(database, title="Here")
+    current = await create_discussion(database, title="Here")
     other = await create_discussion(database, ANNA, "Why a table?", "For sitting.", title="Chairs and tables")
-    own = create_builtin_tools(database, here.id)
-    for wanted in (other.id, "chairs"):
-        text = await call_tool(own, "read_discussion", discussion=wanted)
+    own = create_builtin_tools(database, current.id)
+    for reference in (other.id, "chairs"):
+        text = await call_tool(own, "read_discussion", discussion=reference)
         assert text.startswith("Chairs and tables\n\n")
         assert "Why a table?" in text
         assert "For sitting." in text
@@ -93,15 +93,15 @@ async def test_read_discussion_omits_private_messages(database: Database) -> Non
 
 
 async def test_read_discussion_rejects_foreign_and_current_discussion(database: Database) -> None:
-    here, theirs = (
+    current, foreign = (
         await create_discussion(database),
         await create_discussion(database, BERT, "Mine.", title="Berts"),
     )
-    own = create_builtin_tools(database, here.id)
-    for wanted in (theirs.id, "Berts", "", "nothing of the kind"):
-        outcome = await own.call_tool("read_discussion", {"discussion": wanted})
+    own = create_builtin_tools(database, current.id)
+    for reference in (foreign.id, "Berts", "", "nothing of the kind"):
+        outcome = await own.call_tool("read_discussion", {"discussion": reference})
         assert (outcome.is_error, "There is no discussion" in outcome.content) == (True, True)
-    outcome = await own.call_tool("read_discussion", {"discussion": here.id})
+    outcome = await own.call_tool("read_discussion", {"discussion": current.id})
     assert outcome.content == "This is the discussion that you are in."
 
 
@@ -127,6 +127,6 @@ async def test_read_whiteboard_is_available_in_lessons_only(database: Database) 
 
 async def test_builtin_tools_have_no_effects(database: Database) -> None:
     await Discussions(database).update_discussion(
-        ANNA, (here := await create_discussion(database)).id, {"mode": "directed"}
+        ANNA, (current := await create_discussion(database)).id, {"mode": "directed"}
     )
-    assert not any(info.has_effects for info in await create_builtin_tools(database, here.id).list_tools())
+    assert not any(info.has_effects for info in await create_builtin_tools(database, current.id).list_tools())

@@ -41,10 +41,10 @@ def create_catalog(database: Database, *, allow_private_networks: bool = False) 
 
 async def test_validate_tools_rejects_server_of_another_tenant(database: Database) -> None:
     await ToolServers(database, Encryptor(ENCRYPTION_SECRET)).store_server(ANNA, "mine", "https://tools.example", {})
-    here = create_catalog(database)
-    await here.validate_tools(ANNA, ("moot", "notes/anything", "mine"), "tools")
+    catalog = create_catalog(database)
+    await catalog.validate_tools(ANNA, ("moot", "notes/anything", "mine"), "tools")
     with pytest.raises(UsageError, match="tools: there is no tool server 'mine'"):
-        await here.validate_tools(BERT, ("mine",), "tools")
+        await catalog.validate_tools(BERT, ("mine",), "tools")
 
 
 async def test_list_servers_lists_all_servers_of_tenant_with_errors(database: Database) -> None:
@@ -69,16 +69,16 @@ async def test_open_session_prefers_configured_server_over_tenant_server(
     claimed = await lease_run(database, (await create_run(database, await create_discussion(database))).id)
     catalog = create_catalog(database)
     who = Participant("alpha", "Alpha", "m", tools=("moot/search_knowledge", "notes/look_up", "mine", "gone"))
-    async with catalog.open_session(claimed, PendingApprovals()) as workshop:
-        kit = await workshop.load_participant_tools(who)
+    async with catalog.open_session(claimed, PendingApprovals()) as session:
+        toolset = await session.load_participant_tools(who)
     await catalog.wait_for_closing_sessions()
     assert not catalog._closing_tasks
-    assert kit.toolset is not None
-    assert [tool.name for tool in kit.toolset.tool_definitions] == [
+    assert toolset.toolset is not None
+    assert [tool.name for tool in toolset.toolset.tool_definitions] == [
         "moot__search_knowledge",
         "notes__look_up",
     ]
-    private, gone = kit.problems
+    private, gone = toolset.problems
     assert private.startswith("The host 127.0.0.1 is in a private network")
     assert gone == "There is no tool server 'gone' any more. Its tools are left out."
 
@@ -87,6 +87,6 @@ async def test_check_budget_returns_message_when_budget_is_spent(database: Datab
     async with database.write() as connection:
         await connection.execute(update(account).where(account.c.id == ANNA).values(weekly_budget_usd=1.0))
     claimed = await lease_run(database, (await create_run(database, await create_discussion(database))).id)
-    async with create_catalog(database).open_session(claimed, PendingApprovals()) as workshop:
-        assert await workshop.check_budget(0.5) is None
-        assert "This week's budget of $1.00 is spent" in (await workshop.check_budget(1.5) or "")
+    async with create_catalog(database).open_session(claimed, PendingApprovals()) as session:
+        assert await session.check_budget(0.5) is None
+        assert "This week's budget of $1.00 is spent" in (await session.check_budget(1.5) or "")

@@ -26,7 +26,7 @@ SCORES = st.dictionaries(st.sampled_from("abcdef"), st.floats(0, 1, allow_subnor
 
 
 class VowelEmbedder:
-    """An embedder for which texts mean the same that have the same vowels, and that counts what it is asked."""
+    """An embedder that gives texts with the same vowels the same vector, and records its requests."""
 
     name = "test/letters"
 

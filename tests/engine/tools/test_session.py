@@ -33,29 +33,29 @@ class SessionHarness:
         return ToolSource(self.toolboxes[server], lambda tool: tool == "read")
 
     async def load_tools(self, *tools: str) -> tuple[list[str], list[str]]:
-        kit = await self.tool_session.load_participant_tools(replace(ALPHA, tools=tools))
-        offered = kit.toolset.tool_definitions if kit.toolset else ()
-        return [tool.name for tool in offered], list(kit.problems)
+        toolset = await self.tool_session.load_participant_tools(replace(ALPHA, tools=tools))
+        offered = toolset.toolset.tool_definitions if toolset.toolset else ()
+        return [tool.name for tool in offered], list(toolset.problems)
 
 
 async def test_participant_receives_only_tools_it_names() -> None:
-    shop = SessionHarness()
-    assert await shop.load_tools("notes") == (["notes__read", "notes__write"], [])
-    assert await shop.load_tools("notes/write") == (["notes__write"], [])
-    assert await shop.load_tools("notes/write", "notes") == (["notes__read", "notes__write"], [])
-    assert await shop.load_tools() == ([], [])
-    assert shop.opened_servers == ["notes"]
+    harness = SessionHarness()
+    assert await harness.load_tools("notes") == (["notes__read", "notes__write"], [])
+    assert await harness.load_tools("notes/write") == (["notes__write"], [])
+    assert await harness.load_tools("notes/write", "notes") == (["notes__read", "notes__write"], [])
+    assert await harness.load_tools() == ([], [])
+    assert harness.opened_servers == ["notes"]
 
 
 async def test_failed_server_is_skipped_and_reported_once() -> None:
-    shop = SessionHarness()
+    harness = SessionHarness()
     words = "The tool server broken did not start within 45 s. Its tools are left out."
-    assert await shop.load_tools("broken", "notes/read", "gone") == (
+    assert await harness.load_tools("broken", "notes/read", "gone") == (
         ["notes__read"],
         [words, "There is no tool server 'gone' any more. Its tools are left out."],
     )
-    assert await shop.load_tools("broken", "notes/read") == (["notes__read"], [])
-    assert shop.opened_servers.count("broken") == 1
+    assert await harness.load_tools("broken", "notes/read") == (["notes__read"], [])
+    assert harness.opened_servers.count("broken") == 1
 
 
 async def test_unknown_tool_of_server_is_reported() -> None:
@@ -63,11 +63,11 @@ async def test_unknown_tool_of_server_is_reported() -> None:
 
 
 async def test_participants_share_server_and_session_closes_it() -> None:
-    shop = SessionHarness()
-    await asyncio.gather(*(shop.load_tools("notes") for _ in range(5)))
-    assert shop.opened_servers == ["notes"]
-    await shop.tool_session.aclose()
-    assert shop.toolboxes["notes"].closed
+    harness = SessionHarness()
+    await asyncio.gather(*(harness.load_tools("notes") for _ in range(5)))
+    assert harness.opened_servers == ["notes"]
+    await harness.tool_session.aclose()
+    assert harness.toolboxes["notes"].closed
 
 
 def test_group_by_server_merges_tools_per_server() -> None:

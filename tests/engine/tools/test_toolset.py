@@ -43,8 +43,8 @@ async def call_tools(
 
 
 async def test_tool_call_is_reported_executed_and_recorded() -> None:
-    bench = ToolsetHarness()
-    (use,), events = await call_tools(bench)
+    harness = ToolsetHarness()
+    (use,), events = await call_tools(harness)
     called, returned = events
     assert isinstance(called, ToolCalled)
     assert isinstance(returned, ToolReturned)
@@ -60,7 +60,7 @@ async def test_tool_call_is_reported_executed_and_recorded() -> None:
         "moot is a meeting.",
     )
     assert (use.tool_use.call_id, use.tool_use.text_offset) == (called.call_id, 3)
-    assert bench.approvals.log == []  # nobody is asked about what only reads
+    assert harness.approvals.log == []  # a tool that only reads needs no approval
 
 
 @pytest.mark.parametrize(
@@ -76,11 +76,11 @@ async def test_tool_call_is_reported_executed_and_recorded() -> None:
     ],
 )
 async def test_invalid_tool_call_returns_error_to_model(call: ToolCall, words: str) -> None:
-    bench = ToolsetHarness()
-    (use,), _ = await call_tools(bench, call)
+    harness = ToolsetHarness()
+    (use,), _ = await call_tools(harness, call)
     assert use.result.is_error
     assert words in use.result.content
-    assert bench.toolbox.calls == []
+    assert harness.toolbox.calls == []
 
 
 async def test_tool_call_times_out_with_error() -> None:
@@ -156,66 +156,68 @@ async def test_tool_calls_run_in_parallel_up_to_limit() -> None:
 
 
 async def test_tool_with_effects_is_called_only_after_approval() -> None:
-    bench = ToolsetHarness(effects=True)
-    (use,), events = await call_tools(bench)
+    harness = ToolsetHarness(effects=True)
+    (use,), events = await call_tools(harness)
     assert [type(event) for event in events] == [ToolCalled, ApprovalRequested, ApprovalResolved, ToolReturned]
     assert isinstance(events[2], ApprovalResolved)
     assert events[2].outcome == "allow"
-    assert bench.approvals.log == ["asked dict/look_up", "begun dict/look_up"]
+    assert harness.approvals.log == ["asked dict/look_up", "begun dict/look_up"]
     assert not use.result.is_error
 
 
 async def test_rejected_tool_call_is_not_executed() -> None:
-    bench = ToolsetHarness(effects=True, approvals=ScriptedApprovals("refuse"))
-    (use,), _ = await call_tools(bench)
+    harness = ToolsetHarness(effects=True, approvals=ScriptedApprovals("refuse"))
+    (use,), _ = await call_tools(harness)
     assert "The person refused this call." in use.result.content
-    assert (bench.toolbox.calls, bench.approvals.log) == ([], ["asked dict/look_up"])
+    assert (harness.toolbox.calls, harness.approvals.log) == ([], ["asked dict/look_up"])
 
 
 async def test_approval_without_answer_expires() -> None:
-    bench = ToolsetHarness(effects=True, approvals=ScriptedApprovals(None), approval_seconds=0.01)
-    (use,), events = await call_tools(bench)
+    harness = ToolsetHarness(effects=True, approvals=ScriptedApprovals(None), approval_seconds=0.01)
+    (use,), events = await call_tools(harness)
     assert isinstance(events[2], ApprovalResolved)
     assert events[2].outcome == "expired"
-    assert (use.result.is_error, bench.toolbox.calls) == (True, [])
+    assert (use.result.is_error, harness.toolbox.calls) == (True, [])
 
 
 async def test_stop_or_new_message_ends_approval_request() -> None:
     hurry = StopSignal()
     hurry.request_stop("follow_up_interrupt")
-    bench = ToolsetHarness(effects=True, approvals=ScriptedApprovals(None))
-    _, events = await call_tools(bench, approval_stop=hurry)
+    harness = ToolsetHarness(effects=True, approvals=ScriptedApprovals(None))
+    _, events = await call_tools(harness, approval_stop=hurry)
     assert isinstance(events[2], ApprovalResolved)
-    assert (events[2].outcome, bench.toolbox.calls) == ("stopped", [])
+    assert (events[2].outcome, harness.toolbox.calls) == ("stopped", [])
 
 
 async def test_tool_with_effects_is_not_called_without_approval_policy() -> None:
-    box = FakeToolbox()
-    bench = ToolsetHarness()
-    bench.toolset = Toolset([ToolBinding(title="dict/look_up", info=ToolInfo(name="look_up"), toolbox=box)])
-    (use,), _ = await call_tools(bench)
-    assert (use.result.is_error, box.calls) == (True, [])
+    toolbox = FakeToolbox()
+    harness = ToolsetHarness()
+    harness.toolset = Toolset([ToolBinding(title="dict/look_up", info=ToolInfo(name="look_up"), toolbox=toolbox)])
+    (use,), _ = await call_tools(harness)
+    assert (use.result.is_error, toolbox.calls) == (True, [])
 
 
 @pytest.mark.parametrize(("trusted", "standing"), [(True, "wanted"), (False, "given")])
 async def test_trusted_or_always_allowed_tool_is_called_and_recorded(trusted: bool, standing: Any) -> None:
-    bench = ToolsetHarness(look_up, effects=True, trusted=trusted, approvals=ScriptedApprovals("refuse", standing))
-    await call_tools(bench)
-    assert (bench.approvals.log, len(bench.toolbox.calls)) == (["begun dict/look_up"], 1)
+    harness = ToolsetHarness(look_up, effects=True, trusted=trusted, approvals=ScriptedApprovals("refuse", standing))
+    await call_tools(harness)
+    assert (harness.approvals.log, len(harness.toolbox.calls)) == (["begun dict/look_up"], 1)
 
 
 async def test_call_started_before_crash_requires_approval_even_when_trusted() -> None:
-    bench = ToolsetHarness(effects=True, trusted=True, approvals=ScriptedApprovals("refuse", "again"))
-    _, events = await call_tools(bench)
+    harness = ToolsetHarness(effects=True, trusted=True, approvals=ScriptedApprovals("refuse", "again"))
+    _, events = await call_tools(harness)
     assert isinstance(events[1], ApprovalRequested)
     assert events[1].repeated
-    assert bench.toolbox.calls == []
+    assert harness.toolbox.calls == []
 
 
 def test_assign_tool_names_returns_valid_unique_names() -> None:
-    box = FakeToolbox()
+    toolbox = FakeToolbox()
     titles = ["a/b c", "a/b.c", "a/" + "x" * 100, "a/" + "x" * 101, "moot/search"]
-    names = list(assign_tool_names([ToolBinding(title=one, info=ToolInfo(name="x"), toolbox=box) for one in titles]))
+    names = list(
+        assign_tool_names([ToolBinding(title=one, info=ToolInfo(name="x"), toolbox=toolbox) for one in titles])
+    )
     assert names[:2] == ["a__b_c", "a__b_c_2"]
     assert names[-1] == "moot__search"
     assert all(len(name) <= 64 and name.replace("_", "").isalnum() for name in names)

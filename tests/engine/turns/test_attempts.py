@@ -1,4 +1,4 @@
-"""A turn is told, counted and timed over all its attempts."""
+"""Events, usage and times of a turn cover all its attempts."""
 
 from moot.engine.turns.attempts import TurnAttempts
 from moot.providers.keys import KeyRing
@@ -16,7 +16,7 @@ REQUEST = ModelRequest(model="one", messages=(user_message("12345678"),))
 
 
 class AttemptsHarness:
-    """A turn that has begun with a model, and what it told."""
+    """A started turn and its events."""
 
     def __init__(self, characters_per_token: float = 4.0) -> None:
         self.events: list[Event] = []

@@ -1,4 +1,4 @@
-"""The stored transcript and the fake of it keep alike what turns are taken on."""
+"""The stored transcript and its fake store turns in the same way."""
 
 from collections.abc import AsyncIterator
 
@@ -21,30 +21,30 @@ TURN_KEY = TurnKey("alpha", "answer", 0)
 async def transcript_and_answer(
     request: pytest.FixtureRequest, database: Database
 ) -> AsyncIterator[tuple[RunTranscript, Message]]:
-    """A transcript of a run in which nobody has spoken, and an answer that may be given in it."""
-    async with open_stored_transcript(database) as here:
-        said = make_answer(here.lease, "Round.")
-        yield (here.transcript if request.param == "stored" else FakeTranscript(())), said
+    """An empty transcript of a run, and an answer for it."""
+    async with open_stored_transcript(database) as opened:
+        answer = make_answer(opened.lease, "Round.")
+        yield (opened.transcript if request.param == "stored" else FakeTranscript(())), answer
 
 
 async def test_commit_event_stores_message_with_returned_seq(
     transcript_and_answer: tuple[RunTranscript, Message],
 ) -> None:
-    transcript, said = transcript_and_answer
+    transcript, answer = transcript_and_answer
     assert not transcript.messages
-    number = await transcript.commit_event(make_turn_ended("Round."), said)
-    assert list(transcript.messages) == [replace(said, seq=number)]
+    number = await transcript.commit_event(make_turn_ended("Round."), answer)
+    assert list(transcript.messages) == [replace(answer, seq=number)]
 
 
 async def test_spent_usd_sums_known_costs(
     transcript_and_answer: tuple[RunTranscript, Message],
 ) -> None:
-    transcript, said = transcript_and_answer
+    transcript, answer = transcript_and_answer
     for cost in (0.5, None, 0.25):
         charge = Charge(
             purpose="answer", model="lab/one", usage=make_turn_ended().usage, cost_usd=cost, participant="alpha"
         )
-        await transcript.commit_event(make_turn_ended(), said if cost == 0.5 else None, charges=[charge])
+        await transcript.commit_event(make_turn_ended(), answer if cost == 0.5 else None, charges=[charge])
     assert transcript.spent_usd == 0.75
 
 
@@ -60,9 +60,9 @@ async def test_analysis_result_is_stored_but_not_as_message(
 async def test_discard_failed_turns_keeps_answers(
     transcript_and_answer: tuple[RunTranscript, Message],
 ) -> None:
-    transcript, said = transcript_and_answer
-    await transcript.commit_event(make_turn_ended("Round."), said)
-    failed = replace(said, id="msg_failed", stage="debate", content="", status="failed")
+    transcript, answer = transcript_and_answer
+    await transcript.commit_event(make_turn_ended("Round."), answer)
+    failed = replace(answer, id="msg_failed", stage="debate", content="", status="failed")
     await transcript.commit_event(replace(make_turn_ended("", "failed"), stage="debate"), failed)
     transcript.discard_failed_turns("beta")
     assert len(transcript.messages) == 2

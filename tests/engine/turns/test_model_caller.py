@@ -1,4 +1,4 @@
-"""Dialogues: who is asked, in which order, and what the log says about it."""
+"""Model calls: which models, in which order, and which events."""
 
 from collections.abc import Sequence
 
@@ -59,12 +59,12 @@ async def run_call(
         new_lesson_parser=new_lesson_parser,
         names=names,
     )
-    assert not any(isinstance(event, TurnEnded) for event in events)  # whoever lets it speak tells of its end
+    assert not any(isinstance(event, TurnEnded) for event in events)  # the caller sends it
     return [*events, ended]
 
 
 def describe_events(events: list[Event]) -> list[str]:
-    """The dialogue in short: attempts, notices, and how it ended."""
+    """Describe the events briefly: attempts, notices and the end."""
     lines = []
     for event in events:
         match event:
@@ -267,7 +267,7 @@ async def test_keys_are_tried_in_turn_and_named_without_secret(provider_server: 
 async def test_rate_limited_key_cools_down_and_next_key_is_used(provider_server: ProviderServerSetup) -> None:
     provider_server.add_scripts(limited=Script(fault="retry_seconds", faulty_calls=1))
     first, second = Key("A", "sk-a-0123456789"), Key("B", "sk-b-0123456789")
-    still = KeyRing((first, second), clock=lambda: 0.0)  # its rest is a second, and must not end here
+    still = KeyRing((first, second), clock=lambda: 0.0)  # it rests for a second, which must not end during the test
     model = replace(model_with_keys(provider_server, "limited", first, second), keys=still)
     assert describe_events(await run_call([model]))[1] == "next_key"
     assert model.keys.select_key(set()) is second
@@ -364,21 +364,21 @@ class TextOnlyProvider(RecordingProvider):
 
 
 async def test_fallback_model_gets_note_about_unreadable_file() -> None:
-    sees, blind = RecordingProvider({}), TextOnlyProvider({})
+    image_provider, text_provider = RecordingProvider({}), TextOnlyProvider({})
     models = [
-        ResolvedModel("scripted/overloaded", sees, "overloaded", KeyRing(())),
-        ResolvedModel("scripted/echo", blind, "echo", KeyRing(())),
+        ResolvedModel("scripted/overloaded", image_provider, "overloaded", KeyRing(())),
+        ResolvedModel("scripted/echo", text_provider, "echo", KeyRing(())),
     ]
-    picture = File("cat.png", "image/png", b"\x89PNG")
-    asked = ModelRequest(model="", messages=(user_message(picture, "What is it?"),))
+    image = File("cat.png", "image/png", b"\x89PNG")
+    asked = ModelRequest(model="", messages=(user_message(image, "What is it?"),))
     turn = final_turn(await run_call(models, request=asked))
-    assert all(call.messages == asked.messages for call in sees.requests)
+    assert all(call.messages == asked.messages for call in image_provider.requests)
     assert turn.message.text.startswith("(cat.png, an image, came with this message")
     assert turn.message.text.endswith("What is it?")
 
 
 class FakeCallLimiter:
-    """Lets calls through as it is told: None is at once, a number is the seconds to wait."""
+    """Admits calls as the test says: None is at once, a number is the seconds to wait."""
 
     def __init__(self, *waits: float | None) -> None:
         self.waits = list(waits)
@@ -388,17 +388,17 @@ class FakeCallLimiter:
 
 
 def create_limited_caller(*waits: float | None) -> tuple[ModelCaller, FakeCallLimiter]:
-    door = FakeCallLimiter(*waits)
-    return ModelCaller(backoff_seconds=0.001, max_wait_seconds=1.0, acquire_call=door), door
+    call_limiter = FakeCallLimiter(*waits)
+    return ModelCaller(backoff_seconds=0.001, max_wait_seconds=1.0, acquire_call=call_limiter), call_limiter
 
 
 async def test_call_limiter_counts_every_attempt() -> None:
-    speaker, door = create_limited_caller(None, None)
+    speaker, call_limiter = create_limited_caller(None, None)
     assert (
         describe_events(await run_call(resolve_scripts("flaky"), model_caller=speaker))[-1]
         == "completed by scripted/flaky"
     )
-    assert door.waits == []
+    assert call_limiter.waits == []
 
 
 async def test_call_waits_for_call_limiter_with_one_notice() -> None:
@@ -513,7 +513,7 @@ class TestLessonTurns:
 
 
 class SequenceProvider(ScriptedProvider):
-    """Gives one answer after the other, the last one for ever."""
+    """Gives the answers in order and repeats the last one."""
 
     def __init__(self, *answers: str) -> None:
         super().__init__(Scripts({str(n): Script(answer=one, chunk_chars=3) for n, one in enumerate(answers)}))

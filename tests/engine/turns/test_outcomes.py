@@ -1,4 +1,4 @@
-"""What a turn comes to, and what is said of one that failed."""
+"""The outcome of a turn, and the message of a failed one."""
 
 from typing import get_args
 
@@ -88,7 +88,7 @@ def fault_message(result: StreamResult) -> str:
 
 
 @pytest.mark.parametrize(
-    ("status", "text", "came"),
+    ("status", "text", "expected"),
     [
         ("completed", "Yes.", "completed"),
         ("tool_call", "", "completed"),
@@ -96,11 +96,11 @@ def fault_message(result: StreamResult) -> str:
         ("error", "Half of", "partial"),
         ("timeout", "Half of", "partial"),
         ("empty_response", "", "failed"),
-        *((reason, "Half of", came) for reason, came in STATUS_BY_STOP_REASON.items()),
+        *((reason, "Half of", expected) for reason, expected in STATUS_BY_STOP_REASON.items()),
     ],
 )
-def test_turn_status_follows_stream_status_and_text(status: StreamStatus, text: str, came: TurnStatus) -> None:
-    assert turn_status(StreamResult(status, text)) == came
+def test_turn_status_follows_stream_status_and_text(status: StreamStatus, text: str, expected: TurnStatus) -> None:
+    assert turn_status(StreamResult(status, text)) == expected
 
 
 def test_has_visible_text_counts_actions_but_not_thoughts() -> None:
@@ -116,8 +116,8 @@ def test_explain_fault_names_model_once() -> None:
 
 def test_explain_fault_names_key_source_but_not_secret() -> None:
     key = Key("OPENAI_API_KEY", "sk-secret")
-    said = fault_message(explain_fault(failed_result("auth"), MODEL, key))
-    assert said == "scripted/one: It broke. It came from OPENAI_API_KEY."
+    message = fault_message(explain_fault(failed_result("auth"), MODEL, key))
+    assert message == "scripted/one: It broke. It came from OPENAI_API_KEY."
     assert "OPENAI_API_KEY" not in fault_message(explain_fault(failed_result("overloaded"), MODEL, key))
 
 

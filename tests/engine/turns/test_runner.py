@@ -1,4 +1,4 @@
-"""Dialogues of a debate, turn by turn: what each is sent and told, what is kept, and what is not asked twice."""
+"""The turns of a debate: their prompts and instructions, what is stored, and what is not called twice."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -38,7 +38,7 @@ def create_debate(*models: str, **more: object) -> TableHarness:
 
 
 def stored_turn(participant: str, text: str, stage: str, **more: object) -> Message:
-    """A turn that was kept before."""
+    """A turn that was stored earlier."""
     message = Message(
         id=f"msg_{participant}_{stage}",
         discussion="dis_1",
@@ -54,7 +54,7 @@ def stored_turn(participant: str, text: str, stage: str, **more: object) -> Mess
 
 
 def turn_statuses(harness: TableHarness) -> list[str]:
-    """How every turn ended, stage by stage; within one whoever is first ends first, so they are put in order."""
+    """Return the status of every turn, by stage. Within a stage the order varies, so they are sorted."""
     ended = [event for event in harness.transcript.events if isinstance(event, TurnEnded)]
     stages = list(dict.fromkeys(event.stage for event in ended))
     ended.sort(key=lambda event: (stages.index(event.stage), event.participant))
@@ -62,7 +62,7 @@ def turn_statuses(harness: TableHarness) -> list[str]:
 
 
 def turn_prompts(harness: TableHarness) -> list[list[tuple[str, ...]]]:
-    """What was sent to those who speak; not the inquiries about it."""
+    """Return the prompts of the turns, without those of the analyses."""
     asked = zip(harness.sent_messages, harness.provider.requests, strict=True)
     return [sent for sent, request in asked if request.json_schema is None]
 
@@ -123,9 +123,9 @@ These are the first answers of the \
         table = create_debate("yes", "no", "perhaps")
         await table.table.run_mode()
         words = {"alpha": debate_scripts.YES, "beta": debate_scripts.NO, "gamma": debate_scripts.PERHAPS}
-        told = {message.thread: message.content for message in instruction_messages(table) if message.thread}
-        assert told.keys() == words.keys()
-        for who, text in told.items():
+        instructions = {message.thread: message.content for message in instruction_messages(table) if message.thread}
+        assert instructions.keys() == words.keys()
+        for who, text in instructions.items():
             assert {one: words[one] in text for one in words} == {one: one != who for one in words}
 
     async def test_prompts_contain_neither_errors_nor_failed_participants(self) -> None:
@@ -166,26 +166,26 @@ class TestInstructions:
     async def test_instructions_sent_event_precedes_turn_started(self) -> None:
         table = create_debate("yes", "no")
         await table.table.run_mode()
-        seats = [
+        events = [
             (type(event).__name__, event.stage)
             for event in table.transcript.events
             if isinstance(event, InstructionsSent | TurnStarted) and event.participant == "alpha"
         ]
-        assert seats == [
+        assert events == [
             ("TurnStarted", "initial"),
             ("InstructionsSent", "debate"),
             ("TurnStarted", "debate"),
             ("InstructionsSent", "synthesis"),
             ("TurnStarted", "synthesis"),
         ]
-        told = [event.message for event in table.transcript.events if isinstance(event, InstructionsSent)]
-        assert told == [message.id for message in instruction_messages(table)]
+        sent = [event.message for event in table.transcript.events if isinstance(event, InstructionsSent)]
+        assert sent == [message.id for message in instruction_messages(table)]
 
     async def test_instructions_sent_before_crash_are_not_sent_again(self) -> None:
         before = create_debate("yes", "no")
         await before.table.run_mode()
         until = [m for m in before.transcript.messages if m.stage != "debate" or m.hidden]
-        table = create_debate("yes", "no", said=[m for m in until if m.stage != "synthesis"])
+        table = create_debate("yes", "no", messages=[m for m in until if m.stage != "synthesis"])
         assert await table.table.run_mode() == "completed"
         assert {m.id for m in instruction_messages(table)[:2]} == {m.id for m in instruction_messages(before)[:2]}
         assert len(instruction_messages(table)) == 3
@@ -193,7 +193,7 @@ class TestInstructions:
     async def test_unchanged_synthesis_is_not_repeated_on_retry(self) -> None:
         before = create_debate("yes", "no", "perhaps")
         await before.table.run_mode()
-        table = create_debate("yes", "no", "perhaps", said=before.transcript.messages, revision=1)
+        table = create_debate("yes", "no", "perhaps", messages=before.transcript.messages, revision=1)
         table.transcript.analysis_results += before.transcript.analysis_results
         assert await table.table.run_mode() == "completed"
         assert table.sent_messages == []
@@ -202,8 +202,8 @@ class TestInstructions:
     async def test_changed_answers_are_synthesized_again(self) -> None:
         before = create_debate("yes", "broken")
         await before.table.run_mode()
-        said = [m for m in before.transcript.messages if m.status == "completed"]
-        table = create_debate("yes", "no", said=said, revision=1)
+        messages = [m for m in before.transcript.messages if m.status == "completed"]
+        table = create_debate("yes", "no", messages=messages, revision=1)
         table.transcript.analysis_results += before.transcript.analysis_results
         assert await table.table.run_mode() == "completed"
         assert turn_statuses(table) == [
@@ -218,15 +218,15 @@ class TestStoredTurns:
     async def test_turns_are_stored_with_thread_role_and_view(self) -> None:
         table = create_debate("yes", "no")
         await table.table.run_mode()
-        kept = [m for m in table.transcript.messages if m.participant]
-        assert [(m.stage, m.role, m.thread, m.view, m.status) for m in kept if m.participant == "alpha"] == [
+        stored = [m for m in table.transcript.messages if m.participant]
+        assert [(m.stage, m.role, m.thread, m.view, m.status) for m in stored if m.participant == "alpha"] == [
             ("initial", "assistant", "alpha", "own_thread", "completed"),
             ("debate", "assistant", "alpha", "own_thread", "completed"),
             ("synthesis", "synthesis", None, "with_instructions", "completed"),
         ]
 
     @pytest.mark.parametrize(
-        ("kept", "asked"),
+        ("stored", "asked"),
         [
             ([], ["initial/0/alpha", "initial/0/beta", "debate/0/alpha", "debate/0/beta"]),
             ([("alpha", "initial")], ["initial/0/beta", "debate/0/alpha", "debate/0/beta"]),
@@ -238,15 +238,15 @@ class TestStoredTurns:
         ],
     )
     async def test_stored_turn_is_not_called_again_after_crash(
-        self, kept: Sequence[tuple[str, str]], asked: Sequence[str]
+        self, stored: Sequence[tuple[str, str]], asked: Sequence[str]
     ) -> None:
-        table = create_debate("yes", "no", said=[QUESTION, *(stored_turn(who, "Kept.", at) for who, at in kept)])
+        table = create_debate("yes", "no", messages=[QUESTION, *(stored_turn(who, "Kept.", at) for who, at in stored)])
         assert await table.table.run_mode() == "completed"
         assert [turn.split()[0] for turn in turn_statuses(table)] == [*asked, "synthesis/0/alpha"]
 
     async def test_stored_failure_stays_failed(self) -> None:
-        said = [QUESTION, stored_turn("beta", "", "initial", status="failed")]
-        table = create_debate("yes", "no", said=said)
+        messages = [QUESTION, stored_turn("beta", "", "initial", status="failed")]
+        table = create_debate("yes", "no", messages=messages)
         assert await table.table.run_mode() == "completed"
         assert turn_statuses(table) == ["initial/0/alpha completed", "synthesis/0/alpha completed"]
 
@@ -262,7 +262,7 @@ class TestStoredTurns:
         assert "scripted" in (lanes["beta"].error or "")
 
     async def test_missing_key_fails_lane_with_error_and_others_continue(self) -> None:
-        table = create_debate("yes", "no", refused={"beta": MissingKey("No key for beta: store one.")})
+        table = create_debate("yes", "no", model_errors={"beta": MissingKey("No key for beta: store one.")})
         assert await table.table.run_mode() == "completed"
         assert table.transcript.lanes["beta"].error == "No key for beta: store one."
         (failed,) = [m for m in table.transcript.messages if m.status == "failed"]
@@ -297,7 +297,7 @@ class TestCharges:
         assert (charged[0], len(charged)) == (partial, 2)
 
     async def test_stored_turn_is_not_charged_again(self) -> None:
-        table = create_debate("yes", "no", said=[QUESTION, stored_turn("alpha", "Kept.", "initial")])
+        table = create_debate("yes", "no", messages=[QUESTION, stored_turn("alpha", "Kept.", "initial")])
         await table.table.run_mode()
         assert [one.participant for one in table.transcript.charges if one.purpose == "answer"].count("alpha") == 1
 
@@ -350,8 +350,8 @@ class TestLessonTurns:
             "one",
             "one-2",
         ]
-        speaking = [sent for sent in turn_prompts(table) if "It is your turn" in str(sent)]
-        assert "- one: text" in str(speaking[-1])
+        lesson_prompts = [sent for sent in turn_prompts(table) if "It is your turn" in str(sent)]
+        assert "- one: text" in str(lesson_prompts[-1])
 
     async def test_repeated_instructions_do_not_skip_lesson_turn(self) -> None:
         table = create_lesson("talks", "broken", directed=DirectedOptions(turns=3, first_speaker="alpha"))
@@ -361,17 +361,19 @@ class TestLessonTurns:
             "1/beta failed: ",
             "2/alpha completed: I see.",
         ]
-        assert len({brief.content for brief in instruction_messages(table) if brief.visible_to == ("alpha",)}) == 1
+        assert (
+            len({message.content for message in instruction_messages(table) if message.visible_to == ("alpha",)}) == 1
+        )
 
     async def test_stored_lesson_turn_and_decision_are_not_repeated(self) -> None:
-        kept = stored_turn("alpha", "Look.", "turn", thread=None, lesson_items=LESSON_JSON)
+        stored = stored_turn("alpha", "Look.", "turn", thread=None, lesson_items=LESSON_JSON)
         table = create_lesson(
-            "draws", "talks", said=[QUESTION, kept], directed=DirectedOptions(turns=2, first_speaker="alpha")
+            "draws", "talks", messages=[QUESTION, stored], directed=DirectedOptions(turns=2, first_speaker="alpha")
         )
         await table.table.run_mode()
         assert table.answer_lines == ["0/alpha completed: Look.", "1/beta completed: I see."]
-        speaking = [sent for sent in turn_prompts(table) if "It is your turn" in str(sent)]
-        assert len(speaking) == 1
+        lesson_prompts = [sent for sent in turn_prompts(table) if "It is your turn" in str(sent)]
+        assert len(lesson_prompts) == 1
 
 
 LOOK_UP_CALL = ScriptedTool("dict__look_up", '{"word": "moot"}')
@@ -384,30 +386,30 @@ def create_table_with_tools(
     max_cost_usd: float | None = None,
     **script: Any,
 ) -> tuple[TableHarness, FakeToolbox]:
-    """A table of one, whose script calls a tool that is there."""
-    box = ToolsetHarness().toolbox
+    """A table with one participant, whose script calls an available tool."""
+    toolbox = ToolsetHarness().toolbox
 
     async def open_source(server: str) -> ToolSource:
         if server != "dict":
             raise FeatureUnavailable(f"The tool server {server} has ended.")
-        return ToolSource(box, lambda _: False)
+        return ToolSource(toolbox, lambda _: False)
 
     scripts = {"caller": Script(**{"answer": "Well.", "tool": LOOK_UP_CALL, **script})}
     alpha = replace(make_participants(("caller",))[0], tools=(tool_server,))
-    workshop = ToolSession(open_source, DenyAllApprovals, check_budget)
+    session = ToolSession(open_source, DenyAllApprovals, check_budget)
     return TableHarness(
-        "single", scripts=scripts, tool_session=workshop, participants=(alpha,), max_cost_usd=max_cost_usd
-    ), box
+        "single", scripts=scripts, tool_session=session, participants=(alpha,), max_cost_usd=max_cost_usd
+    ), toolbox
 
 
 class TestTools:
     async def test_tool_calls_are_stored_with_turn_and_charged_once(self) -> None:
-        table, box = create_table_with_tools(usd_per_million_tokens=100.0)
+        table, toolbox = create_table_with_tools(usd_per_million_tokens=100.0)
         assert await table.table.run_mode() == "completed"
         (answer,) = table.answers
         assert answer.content == "Well.\n\nmoot is a meeting."
         assert [use.name for use in answer.tools or ()] == ["dict/look_up"]
-        assert box.calls == [("look_up", {"word": "moot"})]
+        assert toolbox.calls == [("look_up", {"word": "moot"})]
         (charge,) = table.transcript.charges
         assert charge.cost_usd == answer.cost_usd
         assert charge.cost_usd is not None
@@ -421,17 +423,17 @@ class TestTools:
         assert notice.message == "The tool server gone has ended. Its tools are left out."
 
     async def test_model_without_tool_support_answers_without_tools(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        table, box = create_table_with_tools()
+        table, toolbox = create_table_with_tools()
         monkeypatch.setattr(table.provider, "model_profile", lambda _: Profile(tools=False))
         assert await table.table.run_mode() == "completed"
         notices = [event.message for event in table.transcript.events if isinstance(event, Notice)]
         assert notices == ["caller cannot call tools. It answers without them."]
-        assert (table.provider.requests[0].tools, box.calls) == ((), [])
+        assert (table.provider.requests[0].tools, toolbox.calls) == ((), [])
 
     async def test_max_cost_stops_turn_between_tool_rounds(self) -> None:
-        table, box = create_table_with_tools(max_cost_usd=0.0001, usd_per_million_tokens=1000.0, tool_calls=9)
+        table, toolbox = create_table_with_tools(max_cost_usd=0.0001, usd_per_million_tokens=1000.0, tool_calls=9)
         assert await table.table.run_mode() == "stopped"
-        assert len(box.calls) == 1
+        assert len(toolbox.calls) == 1
         (notice,) = [event for event in table.transcript.events if isinstance(event, Notice)]
         assert notice.kind == "max_cost"
         assert table.answers[0].content == "Well."
@@ -440,6 +442,6 @@ class TestTools:
         async def over_budget(cost: float) -> str | None:
             return "This week's budget is spent. The run ends here." if cost > 0 else None
 
-        table, box = create_table_with_tools(check_budget=over_budget, usd_per_million_tokens=1000.0, tool_calls=9)
+        table, toolbox = create_table_with_tools(check_budget=over_budget, usd_per_million_tokens=1000.0, tool_calls=9)
         assert await table.table.run_mode() == "stopped"
-        assert len(box.calls) == 1
+        assert len(toolbox.calls) == 1

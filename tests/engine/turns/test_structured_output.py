@@ -1,4 +1,4 @@
-"""A model is asked for a value of a type: what it is told, what is understood, and what happens when it is not."""
+"""Structured output: the request, what is parsed, and what follows an invalid answer."""
 
 from typing import Annotated, Literal
 
@@ -42,7 +42,7 @@ VALUE = Table("round", (Leg(0.7),))
 
 
 class SequenceProvider(ScriptedProvider):
-    """A model that says one thing after another, and remembers what it was asked."""
+    """A model that gives the answers in order and records its requests."""
 
     def __init__(self, *answers: str) -> None:
         super().__init__(Scripts({str(place): Script(answer=answer) for place, answer in enumerate(answers)}))
@@ -50,8 +50,8 @@ class SequenceProvider(ScriptedProvider):
 
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         self.requests.append(request)
-        said = super().stream_chunks(msgspec.structs.replace(request, model=str(len(self.requests) - 1)), key)
-        async for chunks in said:
+        stream = super().stream_chunks(msgspec.structs.replace(request, model=str(len(self.requests) - 1)), key)
+        async for chunks in stream:
             yield chunks
 
 
@@ -75,10 +75,10 @@ async def request_table(*answers: str) -> tuple[StructuredResult[Table], Sequenc
     ],
 )
 async def test_structured_completion_parses_object_whatever_surrounds_it(answer: str) -> None:
-    told, provider = await request_table(answer)
-    assert told.value == VALUE
-    assert (told.model, told.cost_usd) == ("scripted/changing", 0.0)
-    assert told.usage.output > 0
+    completion, provider = await request_table(answer)
+    assert completion.value == VALUE
+    assert (completion.model, completion.cost_usd) == ("scripted/changing", 0.0)
+    assert completion.usage.output > 0
     assert len(provider.requests) == 1
 
 
@@ -98,8 +98,8 @@ Answer with one JSON object and nothing else: no words before or after it, no co
 
 
 async def test_invalid_answer_is_requested_again_with_reason() -> None:
-    told, provider = await request_table(BAD, GOOD)
-    assert told.value == VALUE
+    completion, provider = await request_table(BAD, GOOD)
+    assert completion.value == VALUE
     again = provider.requests[1].messages
     assert [message.role for message in again] == ["user", "assistant", "user"]
     assert again[1].parts == (Text(BAD),)
@@ -113,7 +113,7 @@ async def test_invalid_answer_is_requested_again_with_reason() -> None:
         Usage(len("It is round.") // 4 + 1, -(-len(BAD) // 4)),
         Usage(len(again[2].parts[0].text) // 4 + 1, -(-len(GOOD) // 4)),
     )
-    assert told.usage == first + second
+    assert completion.usage == first + second
 
 
 @pytest.mark.parametrize(
@@ -128,20 +128,20 @@ async def test_invalid_answer_is_requested_again_with_reason() -> None:
     ],
 )
 async def test_second_invalid_answer_is_error_with_reason(answer: str, reason: str) -> None:
-    told, _ = await request_table(answer, answer, GOOD)
-    assert told.fault is not None
-    assert told.fault.kind == "bad_response"
-    assert "scripted/changing was asked twice" in told.fault.message
-    assert told.usage.output == 2 * -(-len(answer) // 4)  # it is paid all the same
+    completion, _ = await request_table(answer, answer, GOOD)
+    assert completion.fault is not None
+    assert completion.fault.kind == "bad_response"
+    assert "scripted/changing was asked twice" in completion.fault.message
+    assert completion.usage.output == 2 * -(-len(answer) // 4)  # an invalid answer is charged too
     with pytest.raises(ProviderError, match=reason):
-        told.unwrap()
+        completion.unwrap()
 
 
 async def test_truncated_answer_is_requested_again_shorter() -> None:
     provider = SequenceProvider(GOOD[:20], GOOD)
     provider._scripts.by_name["0"] = Script(answer=GOOD[:20], finish_reason="length")
-    told = await structured_completion(MODEL_CALLER, resolve_models(provider), REQUEST, Table)
-    assert told.value == VALUE
+    completion = await structured_completion(MODEL_CALLER, resolve_models(provider), REQUEST, Table)
+    assert completion.value == VALUE
     (complaint,) = provider.requests[1].messages[-1].parts
     assert isinstance(complaint, Text)
     assert "cut off at the token limit" in complaint.text
@@ -149,25 +149,27 @@ async def test_truncated_answer_is_requested_again_shorter() -> None:
 
 async def test_failed_model_is_error_with_its_message() -> None:
     provider = ScriptedProvider(Scripts(BUILT_IN_SCRIPTS))
-    told = await structured_completion(MODEL_CALLER, resolve_models(provider, "unauthorized"), REQUEST, Table)
+    completion = await structured_completion(MODEL_CALLER, resolve_models(provider, "unauthorized"), REQUEST, Table)
     with pytest.raises(ProviderError, match="Key rejected") as error:
-        told.unwrap()
+        completion.unwrap()
     assert error.value.fault.kind == "auth"
 
 
 async def test_partial_answer_is_error() -> None:
     provider = ScriptedProvider(Scripts({"cut": Script(answer=GOOD, fault="reset", chunk_chars=40)}))
-    told = await structured_completion(MODEL_CALLER, resolve_models(provider, "cut"), REQUEST, Table)
-    assert told.value is None
+    completion = await structured_completion(MODEL_CALLER, resolve_models(provider, "cut"), REQUEST, Table)
+    assert completion.value is None
     with pytest.raises(ProviderError, match="broke"):
-        told.unwrap()
+        completion.unwrap()
 
 
 async def test_failed_custom_check_is_reported_to_model_and_in_fault() -> None:
     provider = SequenceProvider(GOOD, GOOD)
-    told = await structured_completion(MODEL_CALLER, resolve_models(provider), REQUEST, Table, lambda _: "it wobbles")
-    assert told.fault is not None
-    assert "it wobbles" in told.fault.message
+    completion = await structured_completion(
+        MODEL_CALLER, resolve_models(provider), REQUEST, Table, lambda _: "it wobbles"
+    )
+    assert completion.fault is not None
+    assert "it wobbles" in completion.fault.message
     (complaint,) = provider.requests[1].messages[-1].parts
     assert isinstance(complaint, Text)
     assert "it wobbles" in complaint.text
@@ -176,16 +178,18 @@ async def test_failed_custom_check_is_reported_to_model_and_in_fault() -> None:
 async def test_stop_returns_no_value_and_no_fault() -> None:
     provider, stop = SequenceProvider(GOOD, GOOD), StopSignal()
     stop.request_stop()
-    told = await structured_completion(MODEL_CALLER, resolve_models(provider), REQUEST, Table, stop=stop)
-    assert (told.value, told.fault, provider.requests) == (None, None, [])
+    completion = await structured_completion(MODEL_CALLER, resolve_models(provider), REQUEST, Table, stop=stop)
+    assert (completion.value, completion.fault, provider.requests) == (None, None, [])
 
 
 async def test_fallback_model_answers_when_first_model_fails() -> None:
     provider = ScriptedProvider(Scripts({**BUILT_IN_SCRIPTS, "good": Script(answer=GOOD)}))
-    told = await structured_completion(MODEL_CALLER, resolve_models(provider, "unauthorized", "good"), REQUEST, Table)
-    assert (told.value, told.model) == (VALUE, "scripted/good")
+    completion = await structured_completion(
+        MODEL_CALLER, resolve_models(provider, "unauthorized", "good"), REQUEST, Table
+    )
+    assert (completion.value, completion.model) == (VALUE, "scripted/good")
 
 
 async def test_thoughts_before_answer_are_ignored() -> None:
-    told, _ = await request_table(f"<think>{{round?}}</think>{GOOD}")
-    assert told.value == VALUE
+    completion, _ = await request_table(f"<think>{{round?}}</think>{GOOD}")
+    assert completion.value == VALUE

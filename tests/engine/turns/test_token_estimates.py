@@ -158,7 +158,7 @@ def test_combine_model_limits_uses_smallest_window_and_first_answer_limit() -> N
 
 
 class WindowedProvider(ScriptedProvider):
-    """Scripts whose names are the sizes of their windows."""
+    """Scripted models whose names are the sizes of their context windows."""
 
     def model_profile(self, model: str) -> Profile:
         return replace(super().model_profile(model), context=int(model) if model.isdigit() else None)

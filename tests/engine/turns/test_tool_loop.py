@@ -1,4 +1,4 @@
-"""Dialogues: a model calls, is told what came of it, and goes on, all in one turn."""
+"""The tool loop: a model calls a tool, gets the result and continues, all in one turn."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -39,7 +39,7 @@ CALL = ToolCall("call_1", "dict__look_up", '{"word": "moot"}', "signed")
 
 
 class SequenceProvider(ScriptedProvider):
-    """A model that says one thing after the other, and remembers what it was asked."""
+    """A model that gives the answers in order and records its requests."""
 
     def __init__(self, *rounds: Sequence[Chunk], tools: bool = True) -> None:
         super().__init__(Scripts(BUILT_IN_SCRIPTS))
@@ -69,21 +69,21 @@ async def run_turn(
         events.extend(more)
 
     chain = [ResolvedModel(f"scripted/{model}", one, model, KeyRing(())) for one in (provider, *others)]
-    kit = harness.toolset if harness else None
+    toolset = harness.toolset if harness else None
     ended = await MODEL_CALLER.call(
         TurnKey("alpha"),
         chain,
         REQUEST,
         stop or StopSignal(),
         emit,
-        toolset=kit,
+        toolset=toolset,
         enforce_budget=enforce_budget,
     )
     return ended, events
 
 
 def visible_text(events: Sequence[Event]) -> str:
-    """Put together what a reader shows."""
+    """Join the text that a reader shows."""
     text = ""
     for event in events:
         match event:
@@ -98,13 +98,13 @@ def tool_calling_provider(**more: Any) -> ScriptedProvider:
     return ScriptedProvider(Scripts({"m": Script(tool=LOOK_UP_CALL, **more)}))
 
 
-async def test_text_before_tool_call_is_kept_and_sent_back_to_model() -> None:
+async def test_text_before_tool_call_is_stored_and_sent_back_to_model() -> None:
     provider = SequenceProvider(
         [Thought("Hm."), Thought("", "proof"), Text("Let me look."), CALL, Usage(5, 3), Done("tool_calls")],
         [Text("It is a meeting."), Usage(9, 4), Done("stop")],
     )
-    bench = ToolsetHarness()
-    ended, events = await run_turn(provider, bench)
+    harness = ToolsetHarness()
+    ended, events = await run_turn(provider, harness)
     assert ended.status == "completed"
     assert ended.message.text == visible_text(events) == "Let me look.\n\nIt is a meeting."
     assert (ended.usage, ended.finish_reason) == (Usage(14, 7), "stop")
@@ -126,10 +126,10 @@ async def test_tool_calls_run_when_finish_reason_is_stop_and_text_is_empty() -> 
 
 
 async def test_truncated_tool_call_is_not_executed() -> None:
-    bench = ToolsetHarness()
+    harness = ToolsetHarness()
     provider = ScriptedProvider(Scripts({"m": Script(tool=LOOK_UP_CALL, fault="cut_tool")}))
-    ended, _ = await run_turn(provider, bench)
-    assert (ended.status, bench.toolbox.calls) == ("partial", [])
+    ended, _ = await run_turn(provider, harness)
+    assert (ended.status, harness.toolbox.calls) == ("partial", [])
 
 
 async def test_parallel_tool_results_keep_call_order() -> None:
@@ -157,10 +157,10 @@ async def test_retracted_thought_keeps_text_of_earlier_rounds() -> None:
 async def test_failed_round_is_retried_without_repeating_earlier_rounds() -> None:
     failed = make_fault("overloaded", "Too many.")
     provider = SequenceProvider([Text("First."), CALL, Done("stop")], [Failed(failed)], [Text("Second."), Done("stop")])
-    bench = ToolsetHarness()
-    ended, events = await run_turn(provider, bench)
+    harness = ToolsetHarness()
+    ended, events = await run_turn(provider, harness)
     assert ended.message.text == visible_text(events) == "First.\n\nSecond."
-    assert len(bench.toolbox.calls) == 1
+    assert len(harness.toolbox.calls) == 1
     assert [event.kind for event in events if isinstance(event, Notice)] == ["retry"]
 
 
@@ -168,11 +168,11 @@ async def test_fallback_model_continues_after_tool_call_without_signatures() -> 
     refused = [Failed(make_fault("auth", "No.", retryable=False))]
     first = SequenceProvider([Thought("Hm.", "proof"), Text("First."), CALL, Done("stop")], refused)
     other = SequenceProvider([CALL, Done("stop")], [Text("Second."), Done("stop")])
-    bench = ToolsetHarness()
-    ended, events = await run_turn(first, bench, other)
+    harness = ToolsetHarness()
+    ended, events = await run_turn(first, harness, other)
     assert ended.status == "completed"
     assert ended.message.text == visible_text(events) == "First.\n\nSecond."
-    assert len(bench.toolbox.calls) == 2
+    assert len(harness.toolbox.calls) == 2
     assert [event.kind for event in events if isinstance(event, Notice)] == ["fallback"]
     assert other.requests[0].messages[1].parts == (
         Thought("Hm."),
@@ -200,9 +200,9 @@ async def test_turn_fails_after_max_errors_in_a_row() -> None:
     async def broken(_: Mapping[str, Any]) -> str:
         raise ValueError("no luck")
 
-    bench = ToolsetHarness(broken)
-    ended, _ = await run_turn(tool_calling_provider(tool_calls=50, answer=""), bench)
-    assert (ended.status, len(bench.toolbox.calls)) == ("failed", MAX_ERRORS_IN_A_ROW)
+    harness = ToolsetHarness(broken)
+    ended, _ = await run_turn(tool_calling_provider(tool_calls=50, answer=""), harness)
+    assert (ended.status, len(harness.toolbox.calls)) == ("failed", MAX_ERRORS_IN_A_ROW)
     assert ended.fault is not None
     assert "5 tool calls in a row failed" in ended.fault.message
     assert len(ended.message.tools) == MAX_ERRORS_IN_A_ROW
@@ -224,9 +224,9 @@ async def test_successful_call_resets_error_count() -> None:
 
 
 async def test_turn_ends_after_max_tool_rounds_with_notice() -> None:
-    bench = ToolsetHarness()
-    ended, events = await run_turn(tool_calling_provider(tool_calls=1000, answer="Well."), bench)
-    assert (ended.status, len(bench.toolbox.calls)) == ("partial", MAX_TOOL_ROUNDS)
+    harness = ToolsetHarness()
+    ended, events = await run_turn(tool_calling_provider(tool_calls=1000, answer="Well."), harness)
+    assert (ended.status, len(harness.toolbox.calls)) == ("partial", MAX_TOOL_ROUNDS)
     (notice,) = [event for event in events if isinstance(event, Notice)]
     assert (notice.kind, "20 rounds" in notice.message) == ("still_working", True)
 
@@ -262,14 +262,14 @@ async def test_budget_is_enforced_between_rounds() -> None:
         if len(costs) == 2:
             stop.request_stop("max_cost")
 
-    bench = ToolsetHarness()
+    harness = ToolsetHarness()
     ended, _ = await run_turn(
         tool_calling_provider(tool_calls=9, answer="Well.", usd_per_million_tokens=1.0),
-        bench,
+        harness,
         stop=stop,
         enforce_budget=afford,
     )
-    assert (ended.status, len(bench.toolbox.calls)) == ("stopped", 2)
+    assert (ended.status, len(harness.toolbox.calls)) == ("stopped", 2)
     assert 0 < costs[0] < costs[1] == ended.cost_usd
 
 

@@ -1,4 +1,4 @@
-"""The ledger: how much of what a model says about claims and changes of mind is believed."""
+"""Claims and position changes: which parts of a model's answer are accepted."""
 
 from itertools import permutations
 from typing import Any
@@ -37,9 +37,9 @@ def extract_claims(
     position_changes: list[Any] | None = None,
     messages: list[Message] = MESSAGES_WITH_CLAIMS,
 ) -> DebateClaims:
-    inquiry = claims_task(messages, "run_1", MAX_CHARS)
-    found = inquiry.to_result(
-        msgspec.convert({"claims": claims, "position_changes": position_changes or []}, type=inquiry.answer_type)
+    task = claims_task(messages, "run_1", MAX_CHARS)
+    found = task.to_result(
+        msgspec.convert({"claims": claims, "position_changes": position_changes or []}, type=task.answer_type)
     )
     assert isinstance(found, ClaimsExtracted)
     return found.claims
@@ -73,10 +73,8 @@ I change my position: split it now.\
                 extract_claims([make_claim("x", {who: "nobody knows the cost"})])
 
     def test_claims_task_rejects_answer_without_claims(self) -> None:
-        inquiry = claims_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS)
-        assert (
-            inquiry.check(msgspec.convert({"claims": [], "position_changes": []}, type=inquiry.answer_type)) is not None
-        )
+        task = claims_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS)
+        assert task.check(msgspec.convert({"claims": [], "position_changes": []}, type=task.answer_type)) is not None
 
     @pytest.mark.parametrize(
         "quote",
@@ -154,8 +152,8 @@ I change my position: split it now.\
                 make_position_change("p2", "I have never thought so"),
             ],
         )
-        (kept_one,) = found.position_changes
-        assert (kept_one.participant, kept_one.because_of, kept_one.message) == (
+        (change,) = found.position_changes
+        assert (change.participant, change.because_of, change.message) == (
             "gamma",
             "alpha",
             "msg_gamma_debate",

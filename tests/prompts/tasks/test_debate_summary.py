@@ -1,4 +1,4 @@
-"""The minutes: what is asked about a debate, and in which form."""
+"""The debate summary: its prompt and its answer format."""
 
 import msgspec
 import pytest
@@ -23,8 +23,8 @@ from tests.prompts.debate_discussions import (
 
 class TestAgreementTask:
     def test_agreement_task_material_has_only_first_answers(self) -> None:
-        inquiry = agreement_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS)
-        assert task_material(inquiry) == snapshot("""\
+        task = agreement_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS)
+        assert task_material(task) == snapshot("""\
 The question:
 Shall we split it?
 
@@ -57,8 +57,8 @@ Wait a quarter; then the numbers are known.\
         assert task_result(agreement_task(log, "run_1", MAX_CHARS), agree=True, reason="So.").saved_usd is None
 
     def test_agreement_task_rejects_empty_reason(self) -> None:
-        inquiry = agreement_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS)
-        assert inquiry.check(inquiry.answer_type(agree=True, reason=" ")) == "`reason` is empty."
+        task = agreement_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS)
+        assert task.check(task.answer_type(agree=True, reason=" ")) == "`reason` is empty."
 
 
 SUMMARY_ROW = {"initial_summary": "a", "refined_summary": "b", "changed_position": False, "key_points": ["c"]}
@@ -90,23 +90,27 @@ I change my position: split it now.\
 """)
 
     def test_debate_summary_task_answer_type_has_one_field_per_responder(self) -> None:
-        form = debate_summary_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS).answer_type
-        assert form.__struct_fields__ == (*SUMMARY_FIELDS, "p1", "p2", "p3")
+        answer_type = debate_summary_task(
+            MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS
+        ).answer_type
+        assert answer_type.__struct_fields__ == (*SUMMARY_FIELDS, "p1", "p2", "p3")
 
     @pytest.mark.parametrize("rows", [["p1", "p2"], []])
     def test_debate_summary_task_rejects_answer_with_missing_row(self, rows: list[str]) -> None:
-        form = debate_summary_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS).answer_type
+        answer_type = debate_summary_task(
+            MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS
+        ).answer_type
         with pytest.raises(msgspec.ValidationError, match="missing required field"):
-            msgspec.convert(SUMMARY_FIELDS | dict.fromkeys(rows, SUMMARY_ROW), type=form)
+            msgspec.convert(SUMMARY_FIELDS | dict.fromkeys(rows, SUMMARY_ROW), type=answer_type)
 
     def test_debate_summary_has_row_per_participant_empty_without_answer(self) -> None:
-        inquiry = debate_summary_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS)
+        task = debate_summary_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS)
         rows = {
             "p1": SUMMARY_ROW,
             "p2": SUMMARY_ROW | {"key_points": []},
             "p3": SUMMARY_ROW | {"changed_position": True},
         }
-        found = task_result(inquiry, **SUMMARY_FIELDS, **rows)
+        found = task_result(task, **SUMMARY_FIELDS, **rows)
         assert isinstance(found, SummaryMade)
         assert msgspec.to_builtins(found.summary) == snapshot(
             {
@@ -151,18 +155,18 @@ I change my position: split it now.\
         self, answered: set[Participant], taking_part: set[Participant]
     ) -> None:
         log = [make_user_message(), *(make_answer(who.id, f"I am {who.id}.") for who in answered)]
-        inquiry = debate_summary_task(log, "run_1", MAX_CHARS, participants=tuple(taking_part))
-        labels = [name for name in inquiry.answer_type.__struct_fields__ if name not in SUMMARY_FIELDS]
+        task = debate_summary_task(log, "run_1", MAX_CHARS, participants=tuple(taking_part))
+        labels = [name for name in task.answer_type.__struct_fields__ if name not in SUMMARY_FIELDS]
         assert len(labels) == len(answered)
-        found = task_result(inquiry, **SUMMARY_FIELDS, **dict.fromkeys(labels, SUMMARY_ROW))
+        found = task_result(task, **SUMMARY_FIELDS, **dict.fromkeys(labels, SUMMARY_ROW))
         rows = {row.participant: row.initial_summary for row in found.summary.per_model}
         assert rows == {who.id: "a" if who in answered else "" for who in taking_part}
         assert len(found.summary.per_model) == len(taking_part)
 
     def test_debate_summary_task_rejects_empty_overview(self) -> None:
-        inquiry = debate_summary_task([make_user_message()], "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS)
-        empty = msgspec.convert(SUMMARY_FIELDS | {"overview": "\n"}, type=inquiry.answer_type)
-        assert inquiry.check(empty) == "`overview` is empty."
+        task = debate_summary_task([make_user_message()], "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS)
+        empty = msgspec.convert(SUMMARY_FIELDS | {"overview": "\n"}, type=task.answer_type)
+        assert task.check(empty) == "`overview` is empty."
 
     def test_debate_summary_task_cache_key_depends_only_on_answers(self) -> None:
         once = debate_summary_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS).cache_key

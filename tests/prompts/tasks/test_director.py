@@ -1,4 +1,4 @@
-"""Who has the word next: rules first, a model where they leave a choice, and always somebody."""
+"""The director: rules select the next speaker first, then a model. Some participant is always selected."""
 
 from typing import get_args
 
@@ -37,7 +37,7 @@ def make_director_context(
     participants: tuple[Participant, ...] = PARTICIPANTS,
     **fields: object,
 ) -> DirectorContext:
-    """A floor on which these have spoken, in this order; a name with a minus said nothing."""
+    """A context in which these have spoken, in this order. A name with a minus said nothing."""
     turns = [
         TurnPreview(participant=name.strip("-"), name=name.strip("-").title(), preview="" if "-" in name else "Yes.")
         for name in previous_speakers
@@ -52,7 +52,7 @@ def make_director_context(
 
 
 @pytest.mark.parametrize(
-    ("stands", "next", "why"),
+    ("context", "next", "why"),
     [
         (make_director_context("mira", "tom", max_turns=2), LESSON_ENDS, "All 2 turns were taken."),
         (make_director_context("mira", "tom-", "li-"), LESSON_ENDS, "Two turns in a row came to nothing."),
@@ -75,14 +75,14 @@ def make_director_context(
         (make_director_context(participants=()), LESSON_ENDS, "Nobody is left who could speak."),
     ],
 )
-def test_decide_by_rules_selects_speaker_without_model(stands: DirectorContext, next: str, why: str) -> None:
-    decided = decide_by_rules(stands)
+def test_decide_by_rules_selects_speaker_without_model(context: DirectorContext, next: str, why: str) -> None:
+    decided = decide_by_rules(context)
     assert decided is not None
     assert (decided.next, decided.reason, decided.decided_by) == (next, why, "rules")
 
 
 @pytest.mark.parametrize(
-    "stands",
+    "context",
     [
         make_director_context(user_text="Talk among yourselves."),
         make_director_context("mira", user_text="Why is that?"),
@@ -90,8 +90,8 @@ def test_decide_by_rules_selects_speaker_without_model(stands: DirectorContext, 
         make_director_context("mira", "tom-", "li"),
     ],
 )
-def test_decide_by_rules_returns_none_when_model_must_choose(stands: DirectorContext) -> None:
-    assert decide_by_rules(stands) is None
+def test_decide_by_rules_returns_none_when_model_must_choose(context: DirectorContext) -> None:
+    assert decide_by_rules(context) is None
 
 
 def test_decide_by_rules_matches_names_only_as_whole_words() -> None:
@@ -105,12 +105,12 @@ def test_speaker_candidates_exclude_last_and_most_frequent_speakers() -> None:
 
 
 def test_director_task_prompt_matches_snapshot_and_limits_choices() -> None:
-    stands = make_director_context("mira", "tom", user_text="Explain\nit.", topic="Squares")
-    inquiry = director_task(stands)
-    assert inquiry.max_attempts == 1
-    (told,) = inquiry.request.messages[0].parts
-    assert isinstance(told, Text)
-    assert told.text == snapshot("""\
+    context = make_director_context("mira", "tom", user_text="Explain\nit.", topic="Squares")
+    task = director_task(context)
+    assert task.max_attempts == 1
+    (prompt,) = task.request.messages[0].parts
+    assert isinstance(prompt, Text)
+    assert prompt.text == snapshot("""\
 The topic: Squares
 
 At the table:
@@ -129,10 +129,10 @@ The whiteboard (1000 x 563) is closed and empty.
 
 Turn 3 of 10. You may choose: li, mira, USER, END\
 """)
-    form = msgspec.convert({"next": "li", "reason": "She was quiet."}, inquiry.answer_type)
-    assert inquiry.to_result(form).next == "li"  # type: ignore[union-attr]
+    answer = msgspec.convert({"next": "li", "reason": "She was quiet."}, task.answer_type)
+    assert task.to_result(answer).next == "li"  # type: ignore[union-attr]
     with pytest.raises(msgspec.ValidationError):
-        msgspec.convert({"next": "tom", "reason": "Again."}, inquiry.answer_type)
+        msgspec.convert({"next": "tom", "reason": "Again."}, task.answer_type)
 
 
 def director_material(context: DirectorContext) -> str:
@@ -147,14 +147,14 @@ def test_director_task_names_participant_who_opened_topic() -> None:
 
 
 def test_director_task_has_last_ten_messages_and_rules_see_last_user_message() -> None:
-    heard = (
+    messages = (
         DirectorMessage("The user", "Li, why?", True),
         *(DirectorMessage("Tom", f"No. {place}!") for place in range(12)),
     )
-    stands = replace(make_director_context("tom"), messages=heard)
-    assert "No. 1!" not in director_material(stands)
-    assert "No. 2!" in director_material(stands)
-    assert (decided := decide_by_rules(stands)) is not None
+    context = replace(make_director_context("tom"), messages=messages)
+    assert "No. 1!" not in director_material(context)
+    assert "No. 2!" in director_material(context)
+    assert (decided := decide_by_rules(context)) is not None
     assert decided.next == "li"
 
 
@@ -189,14 +189,14 @@ participant_lists = st.lists(
 def test_director_always_returns_valid_decision_and_ends(
     present: list[Participant], spoke: list[str], words: str
 ) -> None:
-    stands = make_director_context(*spoke, user_text=words, participants=tuple(present))
-    decided = decide_by_rules(stands) or fallback_decision(stands)
+    context = make_director_context(*spoke, user_text=words, participants=tuple(present))
+    decided = decide_by_rules(context) or fallback_decision(context)
     known = {who.id for who in present}
     assert decided.next in {*known, USER_SPEAKS_NEXT, LESSON_ENDS}
-    if decided.next in known and len(known) > 1 and stands.previous_turns and decided.reason != "Chosen to begin.":
+    if decided.next in known and len(known) > 1 and context.previous_turns and decided.reason != "Chosen to begin.":
         named = decided.reason.startswith("The user spoke to")
-        assert named or decided.next != stands.previous_turns[-1].participant
-    if stands.turn >= stands.max_turns:
+        assert named or decided.next != context.previous_turns[-1].participant
+    if context.turn >= context.max_turns:
         assert decided.next == LESSON_ENDS
 
 
@@ -225,18 +225,18 @@ def test_director_context_has_only_turns_before_given_turn() -> None:
         make_message("tom", "Broken", 1, status="failed"),
         make_message("li", "I see.", 2),
     ]
-    stands = build_director_context(plan, log, "run_1", 2)
-    assert [(one.participant, len(one.preview), one.actions) for one in stands.previous_turns] == [
+    context = build_director_context(plan, log, "run_1", 2)
+    assert [(one.participant, len(one.preview), one.actions) for one in context.previous_turns] == [
         ("mira", 100, ("wb_open",)),
         ("tom", 0, ()),
     ]
-    assert [(one.name, one.is_person) for one in stands.messages] == [
+    assert [(one.name, one.is_person) for one in context.messages] == [
         ("Li", False),
         ("The user", True),
         ("Mira", False),
     ]
-    assert stands.last_user_message == "Why?"
-    assert stands.board.open
+    assert context.last_user_message == "Why?"
+    assert context.board.open
     assert build_director_context(plan, log, "run_1", 0).previous_turns == ()
 
 
@@ -284,6 +284,6 @@ def test_director_context_excludes_messages_visible_to_one_participant() -> None
         make_message("mira", "A secret.", visible_to=("mira",), lesson_items=opened),
         make_message(None, "Now all.", run="run_2"),
     ]
-    stands = build_director_context(plan, log, "run_2", 0)
-    assert [one.text for one in stands.messages] == ["Now all."]
-    assert not stands.board.open
+    context = build_director_context(plan, log, "run_2", 0)
+    assert [one.text for one in context.messages] == ["Now all."]
+    assert not context.board.open

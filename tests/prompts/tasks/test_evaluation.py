@@ -99,6 +99,6 @@ def test_require_one_verdict_each_rejects_missing_duplicate_and_unknown_numbers(
 
 
 def test_sort_verdicts_returns_order_of_assertions() -> None:
-    said = Judgement((NumberedVerdict(2, "Too long.", passed=False), NumberedVerdict(1, "It does.", passed=True)))
-    assert require_one_verdict_each(2)(said) is None
-    assert sort_verdicts(said) == (Verdict(True, "It does."), Verdict(False, "Too long."))
+    judgement = Judgement((NumberedVerdict(2, "Too long.", passed=False), NumberedVerdict(1, "It does.", passed=True)))
+    assert require_one_verdict_each(2)(judgement) is None
+    assert sort_verdicts(judgement) == (Verdict(True, "It does."), Verdict(False, "Too long."))

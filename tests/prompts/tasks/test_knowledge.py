@@ -79,21 +79,21 @@ Of all.\
 
 
 def test_transcript_material_skips_system_failed_hidden_and_blank_messages() -> None:
-    said = make_messages("one", "two", "three", "four", "five")
+    messages = make_messages("one", "two", "three", "four", "five")
     odd = [
-        replace(said[0], role="system"),
-        replace(said[1], status="failed"),
-        replace(said[2], hidden=True),
-        replace(said[3], content=" \n"),
-        said[4],
+        replace(messages[0], role="system"),
+        replace(messages[1], status="failed"),
+        replace(messages[2], hidden=True),
+        replace(messages[3], content=" \n"),
+        messages[4],
     ]
     assert transcript_material(odd, 10_000).text == "[m1] The person:\nfive"
     assert transcript_material(odd[:4], 10_000).sources == {}
 
 
 def test_transcript_material_labels_synthesis() -> None:
-    said = replace(make_message(0, "All agree."), role="synthesis")
-    assert transcript_material([said], 10_000).text == "[m1] Synthesis:\nAll agree."
+    synthesis = replace(make_message(0, "All agree."), role="synthesis")
+    assert transcript_material([synthesis], 10_000).text == "[m1] Synthesis:\nAll agree."
 
 
 def test_transcript_material_shortens_oldest_messages_first_with_note() -> None:
@@ -124,9 +124,9 @@ def test_transcript_material_truncates_single_long_message() -> None:
 
 
 @given(st.lists(st.integers(1, 3000), max_size=40), st.integers(1000, 20_000))
-def test_transcript_material_fits_limit_and_keeps_newest_messages(sizes: Sequence[int], room: int) -> None:
-    written = transcript_material(make_messages(*("x" * size for size in sizes)), room)
-    assert len(written.text) <= room + 200
+def test_transcript_material_fits_limit_and_keeps_newest_messages(sizes: Sequence[int], max_chars: int) -> None:
+    written = transcript_material(make_messages(*("x" * size for size in sizes)), max_chars)
+    assert len(written.text) <= max_chars + 200
     labels = [f"m{place}" for place in range(1, len(sizes) + 1)]
     assert list(written.sources) == labels[len(labels) - len(written.sources) :]
     assert bool(written.sources) == bool(sizes)

@@ -69,15 +69,15 @@ proposals = st.builds(
 
 
 @given(st.lists(proposals, max_size=40))
-def test_proposal_filter_accepts_two_per_category_with_unique_names(came: list[dict[str, Any]]) -> None:
+def test_proposal_filter_accepts_two_per_category_with_unique_names(answers: list[dict[str, Any]]) -> None:
     choice = ProposalFilter(["SCEPTIC"])
-    kept = [found for one in came if (found := choice.add_proposal(one)) is not None]
-    assert kept == choice.accepted
-    assert max(Counter(one.category for one in kept).values(), default=0) <= PROPOSALS_PER_CATEGORY
-    names = [one.name.casefold() for one in kept]
+    accepted = [found for one in answers if (found := choice.add_proposal(one)) is not None]
+    assert accepted == choice.accepted
+    assert max(Counter(one.category for one in accepted).values(), default=0) <= PROPOSALS_PER_CATEGORY
+    names = [one.name.casefold() for one in accepted]
     assert len(set(names)) == len(names) <= MAX_PROPOSALS
     assert "sceptic" not in names
-    assert len(choice.rejected) == min(len(came) - len(kept), MAX_REJECTED)
+    assert len(choice.rejected) == min(len(answers) - len(accepted), MAX_REJECTED)
 
 
 @pytest.mark.parametrize(

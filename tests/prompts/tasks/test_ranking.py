@@ -1,4 +1,4 @@
-"""Ballots: nobody is judged by name, nobody judges itself, and the count is fair."""
+"""Votes: answers are anonymous, no participant ranks itself, and the count is fair."""
 
 import re
 from typing import Any
@@ -84,10 +84,10 @@ I change my position: split it now.\
             make_user_message(),
             *(make_answer(who, f"I am {who}.") for who in ("one", "two", "three", "four")),
         ]
-        inquiry = vote_task(log, "run_1", MAX_CHARS, voter="four")
-        shown = re.findall(r"### Answer (\w)\nI am (\w+)", task_material(inquiry).replace("[one of them]", "x"))
+        task = vote_task(log, "run_1", MAX_CHARS, voter="four")
+        shown = re.findall(r"### Answer (\w)\nI am (\w+)", task_material(task).replace("[one of them]", "x"))
         scores = {label: {"A": 4, "B": 9, "C": 4}[label] for label, _ in shown}
-        found = task_result(inquiry, **scores)
+        found = task_result(task, **scores)
         assert isinstance(found, VoteCast)
         assert found.participant == "four"
         assert [len(level) for level in found.ranking] == [1, 2]
@@ -95,15 +95,15 @@ I change my position: split it now.\
 
     @pytest.mark.parametrize("score", [-1, 11, 100, 7.5])
     def test_vote_task_rejects_scores_outside_bounds(self, score: float) -> None:
-        inquiry = vote_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, voter="alpha")
-        task_result(inquiry, A=0, B=10)
+        task = vote_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, voter="alpha")
+        task_result(task, A=0, B=10)
         with pytest.raises(msgspec.ValidationError):
-            task_result(inquiry, A=score, B=5)
+            task_result(task, A=score, B=5)
 
     def test_vote_task_labels_more_answers_than_letters(self) -> None:
         many = [make_user_message(), *(make_answer(f"n{n}", f"I am number {n}.") for n in range(60))]
-        inquiry = vote_task(many, "run_1", MAX_CHARS, voter="n0")
-        assert len(set(inquiry.answer_type.__struct_fields__)) == 59
+        task = vote_task(many, "run_1", MAX_CHARS, voter="n0")
+        assert len(set(task.answer_type.__struct_fields__)) == 59
 
 
 def make_vote(voter: str, *ranks: tuple[str, ...]) -> VoteCast:
@@ -112,7 +112,7 @@ def make_vote(voter: str, *ranks: tuple[str, ...]) -> VoteCast:
 
 @st.composite
 def vote_lists(draw: st.DrawFn) -> list[VoteCast]:
-    """Draw what some of those at the table think of the others, with ties, and some of them left out."""
+    """Draw votes of some participants on the others, with ties and omissions."""
     cast_by = draw(st.lists(st.sampled_from("abcde"), unique=True, max_size=5))
     return [draw(votes_by(voter)) for voter in cast_by]
 

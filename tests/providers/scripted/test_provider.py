@@ -7,7 +7,7 @@ from moot.streaming.turn_stream import Limits
 from moot.types.chunks import Usage
 from tests.support.provider_turns import ProviderServerSetup, run_provider_turn
 
-# What a fault in the bytes comes to may differ in the text that came before it; these do not break bytes.
+# These scripts never end by themselves.
 ENDLESS_FAULTS = {"endless", "silence", "keepalive"}
 
 
@@ -16,15 +16,19 @@ ENDLESS_FAULTS = {"endless", "silence", "keepalive"}
 async def test_script_in_process_gives_same_result_as_over_http(
     provider_server: ProviderServerSetup, api: Api, fault: str
 ) -> None:
-    here = (await run_provider_turn(ScriptedProvider(Scripts(BUILT_IN_SCRIPTS)), fault)).result
-    there = (await run_provider_turn(provider_server.create_provider(api), fault)).result
-    assert here.status == there.status
-    assert (here.fault and here.fault.kind) == (there.fault and there.fault.kind)
-    assert (here.fault and here.fault.retryable) == (there.fault and there.fault.retryable)
-    assert bool(here.text) == bool(there.text)
-    if here.status in {"completed", "tool_call"}:
-        assert (here.text, here.usage, here.finish) == (there.text, there.usage, there.finish)
-        assert [call.name for call in here.tool_calls] == [call.name for call in there.tool_calls]
+    in_process = (await run_provider_turn(ScriptedProvider(Scripts(BUILT_IN_SCRIPTS)), fault)).result
+    over_http = (await run_provider_turn(provider_server.create_provider(api), fault)).result
+    assert in_process.status == over_http.status
+    assert (in_process.fault and in_process.fault.kind) == (over_http.fault and over_http.fault.kind)
+    assert (in_process.fault and in_process.fault.retryable) == (over_http.fault and over_http.fault.retryable)
+    assert bool(in_process.text) == bool(over_http.text)
+    if in_process.status in {"completed", "tool_call"}:
+        assert (in_process.text, in_process.usage, in_process.finish) == (
+            over_http.text,
+            over_http.usage,
+            over_http.finish,
+        )
+        assert [call.name for call in in_process.tool_calls] == [call.name for call in over_http.tool_calls]
 
 
 @pytest.mark.parametrize("fault", sorted(ENDLESS_FAULTS))

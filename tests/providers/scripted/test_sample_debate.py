@@ -1,4 +1,4 @@
-"""The sample debate goes with the prompts: whoever changes one changes the other."""
+"""The sample debate depends on the prompts: a change of one needs a change of the other."""
 
 import json
 import re
@@ -36,10 +36,10 @@ def test_sample_debate_phrase_identifies_exactly_one_template(words: str, prompt
 
 
 def test_sample_debate_quotes_are_in_answers() -> None:
-    said = " ".join(text for both in sample_debate.DEBATER_ANSWERS.values() for text in both)
+    answers = " ".join(text for both in sample_debate.DEBATER_ANSWERS.values() for text in both)
     quotes = re.findall(r'"quote": "(.*?)"', json.dumps(sample_debate.THREE_PARTICIPANT_CLAIMS))
     assert len(quotes) == 5
-    assert all(quote in said for quote in quotes)
+    assert all(quote in answers for quote in quotes)
 
 
 def test_sample_debaters_are_built_in_scripts() -> None:
@@ -52,8 +52,8 @@ def test_sample_debaters_are_built_in_scripts() -> None:
 async def test_sample_debate_has_summary_and_claims_for_two_and_three_participants(
     debaters: list[str],
 ) -> None:
-    async with Moot() as table:
-        result = await table.debate("Split it?", [f"scripted/{one}" for one in debaters])
+    async with Moot() as moot:
+        result = await moot.debate("Split it?", [f"scripted/{one}" for one in debaters])
     assert result.notices == ()
     assert result.summary is not None
     assert result.claims is not None

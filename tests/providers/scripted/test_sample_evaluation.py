@@ -1,4 +1,4 @@
-"""The sample trial goes with the prompts and forms: whoever changes one changes the other."""
+"""The sample evaluation depends on the prompts and schemas: a change of one needs a change of the other."""
 
 import msgspec
 import pytest
@@ -35,11 +35,11 @@ def test_sample_verdict_depends_on_answer() -> None:
         (sample_evaluation.SOURCED_ANSWER, [True, True]),
     ):
         request = judge_request("Why?", answer, ["A reason.", "A source."], 10_000)
-        told = msgspec.json.decode(
+        judgement = msgspec.json.decode(
             TASK_SCRIPT.answer_for(f"{request.system}\n{last_user_text(request)}"), type=Judgement
         )
-        assert require_one_verdict_each(2)(told) is None
-        assert [one.passed for one in told.verdicts] == passed
+        assert require_one_verdict_each(2)(judgement) is None
+        assert [one.passed for one in judgement.verdicts] == passed
 
 
 def test_scholar_script_cites_source_only_when_description_asks() -> None:
@@ -52,6 +52,6 @@ def test_scholar_script_cites_source_only_when_description_asks() -> None:
 
 def test_sample_persona_suggestions_are_all_accepted() -> None:
     choice = ProposalFilter([])
-    for voice in sample_evaluation.SUGGESTED_PERSONAS:
-        choice.add_proposal(dict(voice))
+    for persona in sample_evaluation.SUGGESTED_PERSONAS:
+        choice.add_proposal(dict(persona))
     assert (len(choice.accepted), choice.rejected) == (MAX_PROPOSALS, [])

@@ -1,4 +1,4 @@
-"""The sample lesson goes with the actions and the prompts: whoever changes one changes the other."""
+"""The sample lesson depends on the actions and prompts: a change of one needs a change of the other."""
 
 import json
 
@@ -29,9 +29,9 @@ TURNS = [  # in the order of the lesson
 def draw_sample_lesson() -> tuple[Board, list[RejectedAction]]:
     board, dropped = EMPTY_BOARD, []
     for who, array in TURNS:
-        act = LessonTurnParser(ROLES[who], board)
-        dropped += [piece for piece in [*act.feed(array), *act.close()] if isinstance(piece, RejectedAction)]
-        board = act.board
+        parser = LessonTurnParser(ROLES[who], board)
+        dropped += [piece for piece in [*parser.feed(array), *parser.close()] if isinstance(piece, RejectedAction)]
+        board = parser.board
     return board, dropped
 
 
@@ -57,12 +57,12 @@ def test_sample_lesson_fixes_code() -> None:
 
 @pytest.mark.parametrize("turn", range(1, 8))
 def test_director_prompt_matches_script_of_sample_lesson(turn: int) -> None:
-    table = make_participants(("a/one",) * 4)
-    inquiry = director_task(DirectorContext(participants=table, max_turns=10, turn=turn))
-    (part,) = inquiry.request.messages[0].parts
+    participants = make_participants(("a/one",) * 4)
+    task = director_task(DirectorContext(participants=participants, max_turns=10, turn=turn))
+    (part,) = task.request.messages[0].parts
     reply = Script(answer_if_contains=sample_lesson.DIRECTOR_ANSWERS).answer_for(part.text)  # type: ignore[union-attr]
     decision = json.loads(reply)
-    assert decision["next"] in {who.id for who in table} | {"USER"}
+    assert decision["next"] in {who.id for who in participants} | {"USER"}
     assert (decision["next"], decision["reason"]) == list(sample_lesson.NEXT_SPEAKERS.values())[turn - 1]
 
 

@@ -38,8 +38,8 @@ def test_script_fault_happens_only_configured_number_of_times() -> None:
 
 
 def test_text_pieces_split_answer_by_chunk_size() -> None:
-    performance = Scripts({"x": Script(answer="abcdefg", chunk_chars=3)}).next_reply(REQUEST)
-    assert performance.text_pieces() == ["abc", "def", "g"]
+    reply = Scripts({"x": Script(answer="abcdefg", chunk_chars=3)}).next_reply(REQUEST)
+    assert reply.text_pieces() == ["abc", "def", "g"]
 
 
 def test_every_script_fault_has_built_in_script() -> None:
@@ -109,8 +109,8 @@ def test_scripted_tool_is_called_configured_times_before_final_answer() -> None:
         user_message(ToolResult("1", "look_up", "one")),
         user_message(ToolResult("1", "look_up", "two")),
     )
-    came: list[tuple[str, bool]] = []
+    chunks: list[tuple[str, bool]] = []
     for more in ((), (call, first), (call, first, call, second)):
-        performance = scripts.next_reply(replace(REQUEST, messages=(*REQUEST.messages, *more)))
-        came.append((performance.answer, performance.tool is not None))
-    assert came == [("Looking.", True), ("", True), ("new\n\ner: two", False)]
+        reply = scripts.next_reply(replace(REQUEST, messages=(*REQUEST.messages, *more)))
+        chunks.append((reply.answer, reply.tool is not None))
+    assert chunks == [("Looking.", True), ("", True), ("new\n\ner: two", False)]

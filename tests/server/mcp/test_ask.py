@@ -1,4 +1,4 @@
-"""Asking, with nobody who would answer: a test lets the table speak."""
+"""The ask tool without a worker: the test writes the answers itself."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ MODELS = ["scripted/echo", "scripted/steady"]
 
 
 class AskHarness:
-    """Somebody who asks, and those who are asked."""
+    """Asks questions, and records the progress reports."""
 
     def __init__(self, local_app: LocalApp, caller: Caller) -> None:
         self.local_app = local_app
@@ -45,7 +45,7 @@ class AskHarness:
         )
 
     async def wait_for_run(self, task: "asyncio.Task[AskResult]", number: int = 1) -> str:
-        """Wait until a run was started, and return it."""
+        """Wait until run `number` has started, and return its ID."""
         async with asyncio.timeout(60):
             while len(self.local_app.started_runs) < number:
                 assert not task.done(), task
@@ -53,7 +53,7 @@ class AskHarness:
         return self.local_app.started_runs[number - 1]
 
     async def cancel_and_wait(self, task: "asyncio.Task[AskResult]") -> None:
-        """Let nobody wait any more, and wait for what comes of that."""
+        """Cancel the question, and wait until its run has been stopped."""
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
@@ -62,8 +62,8 @@ class AskHarness:
 
 @pytest.fixture
 async def ask_harness(tmp_path: Path) -> AsyncIterator[AskHarness]:
-    async with open_migrated_database("sqlite", tmp_path) as database, create_local_app(database) as talks:
-        yield AskHarness(talks, await talks.services.accounts.ensure_local_account())
+    async with open_migrated_database("sqlite", tmp_path) as database, create_local_app(database) as local_app:
+        yield AskHarness(local_app, await local_app.services.accounts.ensure_local_account())
 
 
 async def test_ask_returns_answer_text_run_and_discussion(ask_harness: AskHarness) -> None:
@@ -88,8 +88,8 @@ async def test_ask_continues_existing_discussion(ask_harness: AskHarness) -> Non
 async def test_ask_uses_preset_by_name_with_its_options_or_other_mode(
     ask_harness: AskHarness,
 ) -> None:
-    kept = {"name": "Woodwork", "participants": MODELS, "mode": "debate", "debate": {"quorum": 1}}
-    await ask_harness.local_app.call_ok("POST", "/api/presets", kept)
+    preset = {"name": "Woodwork", "participants": MODELS, "mode": "debate", "debate": {"quorum": 1}}
+    await ask_harness.local_app.call_ok("POST", "/api/presets", preset)
     asking = ask_harness.ask(preset="woodWORK")
     await ask_harness.local_app.record_answer(await ask_harness.wait_for_run(asking), "Yes.")
     found = await ask_harness.services.discussions.get_discussion(ask_harness.caller.tenant, (await asking).discussion)
@@ -132,9 +132,9 @@ async def test_ask_rejects_mode_that_differs_from_discussion(ask_harness: AskHar
 
 async def test_ask_does_not_find_discussion_of_other_tenant(ask_harness: AskHarness) -> None:
     opened = await ask_harness.local_app.create_discussion()
-    stranger = Caller(account="x", tenant="elsewhere", name="x", kind="local")
+    other_caller = Caller(account="x", tenant="elsewhere", name="x", kind="local")
     with pytest.raises(NotFound):
-        await ask_harness.ask(stranger, discussion=opened["discussion"]["id"])
+        await ask_harness.ask(other_caller, discussion=opened["discussion"]["id"])
 
 
 async def test_cancelled_ask_stops_run(ask_harness: AskHarness) -> None:

@@ -39,7 +39,7 @@ def answer_texts(report: McpRunReport) -> list[tuple[str, str]]:
 
 
 def test_report_returns_progress_text_for_events() -> None:
-    _, told = apply_events(
+    _, progress_texts = apply_events(
         TWO_PARTICIPANTS,
         round_started(0),
         StageStarted(stage="cross_talk"),
@@ -49,7 +49,7 @@ def test_report_returns_progress_text_for_events() -> None:
         turn_ended("alpha", "A meeting."),
         RunEnded(status="completed"),
     )
-    assert told == [
+    assert progress_texts == [
         "Round 1 begins.",
         "The cross-talk begins.",
         "Alpha is asked (a/one).",

@@ -44,51 +44,51 @@ def mounted_mcp_app(account_app: AccountApp) -> McpApp:
 
 
 async def test_mcp_endpoint_requires_valid_token(database: Database) -> None:
-    async with create_account_app(database) as house:
-        refused = await list_tools(house.client)
+    async with create_account_app(database) as account_app:
+        refused = await list_tools(account_app.client)
         assert refused.status_code == 401
         assert refused.headers["content-type"] == "application/problem+json"
-        wrong = await list_tools(house.client, Authorization="Bearer moot_wrong")
+        wrong = await list_tools(account_app.client, Authorization="Bearer moot_wrong")
         assert wrong.status_code == 401
-        told = await list_tools(house.client, **await house.create_token_headers("ada"))
-        assert (told.status_code, told.json()["result"]["tools"][0]["name"]) == (200, "ask")
-        await mounted_mcp_app(house).close()
+        response = await list_tools(account_app.client, **await account_app.create_token_headers("ada"))
+        assert (response.status_code, response.json()["result"]["tools"][0]["name"]) == (200, "ask")
+        await mounted_mcp_app(account_app).close()
 
 
 async def test_mcp_endpoint_is_rate_limited(database: Database) -> None:
-    async with create_account_app(database, requests_per_minute=2) as house:
-        ada = await house.create_token_headers("ada")
-        assert [(await list_tools(house.client, **ada)).status_code for _ in range(3)] == [200, 200, 429]
-        await mounted_mcp_app(house).close()
+    async with create_account_app(database, requests_per_minute=2) as account_app:
+        ada = await account_app.create_token_headers("ada")
+        assert [(await list_tools(account_app.client, **ada)).status_code for _ in range(3)] == [200, 200, 429]
+        await mounted_mcp_app(account_app).close()
 
 
 async def test_mcp_endpoint_rejects_too_large_body(database: Database) -> None:
-    async with create_account_app(database, local=True) as house:
-        large = await house.client.post(MCP_PATH, content=b" " * (MAX_BODY + 1), headers=HEADERS)
+    async with create_account_app(database, local=True) as account_app:
+        large = await account_app.client.post(MCP_PATH, content=b" " * (MAX_BODY + 1), headers=HEADERS)
         assert large.status_code == 413
-        await mounted_mcp_app(house).close()
+        await mounted_mcp_app(account_app).close()
 
 
 @pytest.mark.parametrize(
     "headers", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}]
 )
 async def test_mcp_endpoint_rejects_cross_site_requests(database: Database, headers: dict[str, str]) -> None:
-    async with create_local_app(database) as talks:
-        assert (await list_tools(talks.client, **headers)).status_code == 403
-        assert (await list_tools(talks.client)).status_code == 200
-        await talks.services.mcp.close()
+    async with create_local_app(database) as local_app:
+        assert (await list_tools(local_app.client, **headers)).status_code == 403
+        assert (await list_tools(local_app.client)).status_code == 200
+        await local_app.services.mcp.close()
 
 
 async def test_mcp_server_is_not_loaded_before_first_call(database: Database) -> None:
-    async with create_local_app(database) as talks:
-        await talks.create_discussion()
-        assert talks.services.mcp._session_task is None
-        await talks.services.mcp.close()
+    async with create_local_app(database) as local_app:
+        await local_app.create_discussion()
+        assert local_app.services.mcp._session_task is None
+        await local_app.services.mcp.close()
 
 
 async def test_mcp_call_during_shutdown_raises_shutting_down(database: Database) -> None:
-    async with create_local_app(database) as talks:
-        mcp = talks.services.mcp
+    async with create_local_app(database) as local_app:
+        mcp = local_app.services.mcp
         calling = asyncio.create_task(mcp._get_app())
         await asyncio.sleep(0)
         await mcp.close()
@@ -97,21 +97,21 @@ async def test_mcp_call_during_shutdown_raises_shutting_down(database: Database)
 
 
 async def test_abort_all_aborts_open_mcp_connections(database: Database) -> None:
-    async with create_local_app(database) as talks:
+    async with create_local_app(database) as local_app:
         hung_up: list[str] = []
         scope: Any = {"extensions": {"moot.hang_up": lambda: hung_up.append("hung up")}}
-        talks.services.mcp._open_scopes.append(scope)
-        talks.services.mcp.abort_all()
+        local_app.services.mcp._open_scopes.append(scope)
+        local_app.services.mcp.abort_all()
         assert hung_up == ["hung up"]
 
 
 async def test_mcp_endpoint_is_not_served_as_html_page(database: Database) -> None:
-    async with create_local_app(database) as talks:
-        client = AsyncClient(transport=ASGITransport(app=talks.app), base_url="http://localhost")
+    async with create_local_app(database) as local_app:
+        client = AsyncClient(transport=ASGITransport(app=local_app.app), base_url="http://localhost")
         browser = await client.get(MCP_PATH, headers={"Accept": "text/html"})
         assert browser.headers["content-type"] != "text/html; charset=utf-8"
         await client.aclose()
-        await talks.services.mcp.close()
+        await local_app.services.mcp.close()
 
 
 async def test_mcp_startup_failure_is_logged_and_retried_on_next_call(
@@ -120,11 +120,11 @@ async def test_mcp_startup_failure_is_logged_and_retried_on_next_call(
     def broken(*_: object) -> None:
         raise RuntimeError("no sessions")
 
-    async with create_account_app(database) as house:
-        ada = await house.create_token_headers("ada")
+    async with create_account_app(database) as account_app:
+        ada = await account_app.create_token_headers("ada")
         with monkeypatch.context() as patched:
             patched.setattr("moot.server.mcp.server.create_session_manager", broken)
-            assert (await list_tools(house.client, **ada)).status_code == 503
+            assert (await list_tools(account_app.client, **ada)).status_code == 503
         assert "MCP session manager failed" in caplog.text
-        assert (await list_tools(house.client, **ada)).status_code == 200
-        await mounted_mcp_app(house).close()
+        assert (await list_tools(account_app.client, **ada)).status_code == 200
+        await mounted_mcp_app(account_app).close()

@@ -1,4 +1,4 @@
-"""A real server, called with the official client in the protocol of today and in that of before."""
+"""A real server, called with the official client, in the current and in the previous protocol."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -29,7 +29,7 @@ MODES: tuple[ConnectMode, ...] = ("auto", "legacy")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MootServer]:
-    """The same for all tests: each leaves it as it was, but for the last."""
+    """One server for all tests. Only the last test changes it."""
     server = MootServer(tmp_path_factory.mktemp("server"))
     server.prepare = shorten_drain_timeout
     try:
@@ -51,13 +51,13 @@ async def test_mcp_server_answers_a_client_on_postgres(tmp_path: Path) -> None:
 
 async def _check_ask_and_read(server: MootServer) -> None:
     for mode in MODES:
-        hear = ProgressRecorder()
+        recorder = ProgressRecorder()
         async with Client(f"{server.url}/mcp", mode=mode) as client:
             assert client.server_info is not None
             assert (client.server_info.name, client.server_info.version) == ("moot", __version__)
             offered = (await client.list_tools()).tools
             assert "ask" in [tool.name for tool in offered]
-            asked = await client.call_tool("ask", ASK_ARGUMENTS, progress_callback=hear)
+            asked = await client.call_tool("ask", ASK_ARGUMENTS, progress_callback=recorder)
             assert not asked.is_error
             assert "## Alpha (scripted/echo)\n\nWhat is a moot?" in result_text(asked)
             assert STEADY_ANSWER in result_text(asked)
@@ -69,15 +69,15 @@ async def _check_ask_and_read(server: MootServer) -> None:
             again = await client.call_tool("ask", {"question": "And now?", "discussion": id})
             assert again.structured_content is not None
             assert again.structured_content["discussion"] == id
-        assert "Alpha is asked (scripted/echo)." in [words for _, words in hear.reports]
-        numbers = [progress for progress, _ in hear.reports]
+        assert "Alpha is asked (scripted/echo)." in [words for _, words in recorder.reports]
+        numbers = [progress for progress, _ in recorder.reports]
         assert numbers == sorted(set(numbers))
 
 
 async def test_tool_failures_are_returned_as_tool_errors(server: MootServer) -> None:
     async with Client(f"{server.url}/mcp") as client:
-        nobody = await client.call_tool("ask", {"question": "What is a moot?"})
-        assert (nobody.is_error, result_text(nobody)) == (
+        reply = await client.call_tool("ask", {"question": "What is a moot?"})
+        assert (reply.is_error, result_text(reply)) == (
             True,
             "Name exactly one of preset, models and discussion.",
         )
@@ -92,10 +92,10 @@ async def test_tool_failures_are_returned_as_tool_errors(server: MootServer) -> 
 async def test_cancelled_tool_call_stops_run(server: MootServer) -> None:
     for mode in MODES:
         async with Client(f"{server.url}/mcp", mode=mode) as client:
-            hear = ProgressRecorder()
-            asking = asyncio.create_task(client.call_tool("ask", SILENT_ASK_ARGUMENTS, progress_callback=hear))
+            recorder = ProgressRecorder()
+            asking = asyncio.create_task(client.call_tool("ask", SILENT_ASK_ARGUMENTS, progress_callback=recorder))
             async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):
-                await hear.started.wait()
+                await recorder.started.wait()
             assert len((await server.get("/api/activity")).body) == 1
             asking.cancel()
             with suppress(asyncio.CancelledError):
@@ -105,10 +105,10 @@ async def test_cancelled_tool_call_stops_run(server: MootServer) -> None:
 
 async def test_shutdown_closes_mcp_connection_and_keeps_run_for_next_server(server: MootServer) -> None:
     async with Client(f"{server.url}/mcp", mode="legacy") as client:
-        hear = ProgressRecorder()
-        asking = asyncio.create_task(client.call_tool("ask", SILENT_ASK_ARGUMENTS, progress_callback=hear))
+        recorder = ProgressRecorder()
+        asking = asyncio.create_task(client.call_tool("ask", SILENT_ASK_ARGUMENTS, progress_callback=recorder))
         async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):
-            await hear.started.wait()
+            await recorder.started.wait()
         assert await server.terminate() == 0
         with pytest.raises(MCPError):
             await asking

@@ -16,7 +16,7 @@ OTHER_TENANT = Caller(account="x", tenant="elsewhere", name="x", kind="local")
 
 
 async def _ignore_progress(_: float, __: str) -> None:
-    """Nobody listens."""
+    pass
 
 
 class ToolHarness:
@@ -29,8 +29,8 @@ class ToolHarness:
         return await self.tools.call_tool(caller or self.caller, name, arguments, _ignore_progress)
 
     async def add_insight(self, project: str, title: str) -> None:
-        """Let something be known of a project."""
-        house = self.local_app.services
+        """Store one insight in a project."""
+        services = self.local_app.services
         opened = await self.local_app.create_discussion(project=project)
         found = Insight(
             id=f"ins_{title}",
@@ -46,13 +46,13 @@ class ToolHarness:
             messages=(),
             created_at=0.0,
         )
-        await house.insights.save_export(self.caller.tenant, opened["discussion"]["id"], "s", 1.0, [found])
+        await services.insights.save_export(self.caller.tenant, opened["discussion"]["id"], "s", 1.0, [found])
 
 
 @pytest.fixture
 async def tool_harness(tmp_path: Path) -> AsyncIterator[ToolHarness]:
-    async with open_migrated_database("sqlite", tmp_path) as database, create_local_app(database) as talks:
-        yield ToolHarness(talks, await talks.services.accounts.ensure_local_account())
+    async with open_migrated_database("sqlite", tmp_path) as database, create_local_app(database) as local_app:
+        yield ToolHarness(local_app, await local_app.services.accounts.ensure_local_account())
 
 
 async def test_every_tool_has_strict_input_schema(tool_harness: ToolHarness) -> None:
@@ -138,12 +138,12 @@ async def test_read_discussion_returns_long_discussion_in_parts(
 
 async def test_list_presets_lists_own_presets(tool_harness: ToolHarness) -> None:
     assert (await tool_harness.call("list_presets")).text == "There is no preset yet: ask models instead."
-    kept = await tool_harness.local_app.call_ok(
+    preset = await tool_harness.local_app.call_ok(
         "POST", "/api/presets", {"name": "Woodwork", "participants": ["scripted/echo"]}
     )
     assert (
         await tool_harness.call("list_presets")
-    ).text == f"- Woodwork ({kept['id']}): single, Alpha on scripted/echo"
+    ).text == f"- Woodwork ({preset['id']}): single, Alpha on scripted/echo"
     assert (await tool_harness.call("list_presets", OTHER_TENANT)).data == {"presets": ()}
 
 
@@ -157,9 +157,9 @@ async def test_search_knowledge_searches_all_projects_or_one(tool_harness: ToolH
     everywhere = await tool_harness.call("search_knowledge", q="oak")
     assert {one.title for one in everywhere.data["insights"]} == {"Beams", "Planks"}
     assert len((await tool_harness.call("search_knowledge", q="oak", limit=1)).data["insights"]) == 1
-    here = await tool_harness.call("search_knowledge", q="oak", project="shed")
-    assert here.text.startswith("- Planks (decision, discussion dis_")
-    assert here.text.endswith("): Oak it is. Buy some.")
+    reply = await tool_harness.call("search_knowledge", q="oak", project="shed")
+    assert reply.text.startswith("- Planks (decision, discussion dis_")
+    assert reply.text.endswith("): Oak it is. Buy some.")
     assert (await tool_harness.call("search_knowledge", OTHER_TENANT, q="oak")).text == "No insights match."
     with pytest.raises(NotFound, match="project: there is no project 'Barn'"):
         await tool_harness.call("search_knowledge", q="oak", project="Barn")

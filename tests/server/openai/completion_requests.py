@@ -1,4 +1,4 @@
-"""Requests as OpenAI clients make them, and what comes back."""
+"""Requests in the form of OpenAI clients, and helpers that read the replies."""
 
 import asyncio
 from typing import Any
@@ -18,7 +18,7 @@ def completion_body(model: str = "scripted/echo", text: str = "Why?", **more: An
 
 
 def parse_frames(text: str) -> list[Any]:
-    """Return the data of all frames; what ends a whole stream is its name."""
+    """Return the decoded data of all frames. The frame [DONE] stays a string."""
     data = [line.removeprefix("data: ") for line in text.split("\n") if line.startswith("data: ")]
     return [one if one == "[DONE]" else msgspec.json.decode(one) for one in data]
 
@@ -29,7 +29,7 @@ def delta_text(frames: list[Any], field: str = "content") -> str:
 
 
 class CompletionClient(AsgiClient):
-    """Somebody who sends a request, and reads until it leaves."""
+    """Sends one request, and reads until it disconnects."""
 
     def __init__(self, request_body: object) -> None:
         super().__init__()

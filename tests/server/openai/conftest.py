@@ -9,6 +9,6 @@ from tests.support.databases import open_migrated_database
 
 @pytest.fixture
 async def local_app(tmp_path: Path) -> AsyncIterator[LocalApp]:
-    """The application for the user of this machine, who needs no log-in."""
-    async with open_migrated_database("sqlite", tmp_path) as database, create_local_app(database) as here:
-        yield here
+    """The application for the user of this machine, without a login."""
+    async with open_migrated_database("sqlite", tmp_path) as database, create_local_app(database) as app:
+        yield app

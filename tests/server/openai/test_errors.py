@@ -42,21 +42,21 @@ def request_to(path: str) -> Request[Any, Any, Any]:
 def test_errors_are_encoded_in_openai_format_with_status(
     error: MootError, status: int, kind: str, code: str | None
 ) -> None:
-    told = wrap_error_handler(handle_moot_error)(request_to("/v1/chat/completions"), error)
-    said = msgspec.json.decode(told.content)
-    assert (told.status_code, list(said)) == (status, ["error"])
-    assert said["error"].items() >= {"message": str(error), "type": kind, "code": code}.items()
-    assert said["error"]["param"] == (str(error).partition(":")[0] if ":" in str(error) else None)
-    assert ("Retry-After" in told.headers) == (status in {429, 503})
+    response = wrap_error_handler(handle_moot_error)(request_to("/v1/chat/completions"), error)
+    body = msgspec.json.decode(response.content)
+    assert (response.status_code, list(body)) == (status, ["error"])
+    assert body["error"].items() >= {"message": str(error), "type": kind, "code": code}.items()
+    assert body["error"]["param"] == (str(error).partition(":")[0] if ":" in str(error) else None)
+    assert ("Retry-After" in response.headers) == (status in {429, 503})
 
 
 def test_provider_error_disables_client_retry() -> None:
-    told = wrap_error_handler(handle_moot_error)(
+    response = wrap_error_handler(handle_moot_error)(
         request_to("/v1/chat/completions"), ProviderError(make_fault("auth", "Out."))
     )
-    assert told.headers["x-should-retry"] == "false"
+    assert response.headers["x-should-retry"] == "false"
 
 
 def test_errors_outside_openai_paths_keep_problem_format() -> None:
-    told = wrap_error_handler(handle_moot_error)(request_to("/api/models"), UsageError("No."))
-    assert msgspec.json.decode(told.content)["title"] == "Bad request"
+    response = wrap_error_handler(handle_moot_error)(request_to("/api/models"), UsageError("No."))
+    assert msgspec.json.decode(response.content)["title"] == "Bad request"

@@ -1,4 +1,4 @@
-"""What an OpenAI client sends, and what is put to the table: words, who said them, files, and what is refused."""
+"""How a request of an OpenAI client becomes messages: text, authors, files, and what is rejected."""
 
 import base64
 from typing import Any
@@ -79,7 +79,7 @@ def test_files_are_decoded_from_data_urls() -> None:
         ("notes.txt", "text/plain", b"one two"),
         ("image", "image/png", PNG),
     ]
-    assert [len(came) for came in got.history_attachments.values()] == [2]
+    assert [len(attachments) for attachments in got.history_attachments.values()] == [2]
     assert len(got.question.parts) == 2
 
 

@@ -47,9 +47,9 @@ def completion_run(*items: Event | Exception) -> CompletionRun:
 
 
 async def stream_frames(*items: Event | Exception) -> str:
-    keeping = IdempotentReply(NO_DATABASE, "local", None)
-    came = [frame async for some in stream_completion(completion_run(*items), ENCODER, keeping) for frame in some]
-    return (ENCODER.opening_frame() + b"".join(came)).decode()
+    reply = IdempotentReply(NO_DATABASE, "local", None)
+    frames = [frame async for some in stream_completion(completion_run(*items), ENCODER, reply) for frame in some]
+    return (ENCODER.opening_frame() + b"".join(frames)).decode()
 
 
 async def test_stream_completion_encodes_all_frames() -> None:
@@ -69,7 +69,7 @@ data: [DONE]
 
 
 @pytest.mark.parametrize(
-    "told",
+    "items",
     [
         (RunEnded(status="failed"),),
         (OverBudget("Spent."),),
@@ -77,9 +77,9 @@ data: [DONE]
         (TURN_ENDED, OverBudget("Spent.")),
     ],
 )
-async def test_incomplete_stream_ends_with_error_frame(told: tuple[Event | Exception, ...]) -> None:
-    came = parse_frames(await stream_frames(*told))
-    assert "error" in came[-1]
+async def test_incomplete_stream_ends_with_error_frame(items: tuple[Event | Exception, ...]) -> None:
+    frames = parse_frames(await stream_frames(*items))
+    assert "error" in frames[-1]
 
 
 async def test_stored_completion_is_replayed_as_stream() -> None:
@@ -89,8 +89,8 @@ async def test_stored_completion_is_replayed_as_stream() -> None:
         IdempotentReply(NO_DATABASE, "local", None),
     )
     assert whole.choices[0].message.content == "So."
-    came = b"".join([frame async for some in replay_completion(whole, ENCODER) for frame in some]).decode()
-    assert (delta_text(parse_frames(came)), parse_frames(came)[-1]) == ("So.", "[DONE]")
+    frames = b"".join([frame async for some in replay_completion(whole, ENCODER) for frame in some]).decode()
+    assert (delta_text(parse_frames(frames)), parse_frames(frames)[-1]) == ("So.", "[DONE]")
 
 
 async def test_collect_completion_raises_run_error() -> None:
@@ -127,7 +127,7 @@ async def test_idempotency_key_in_use_conflicts(local_app: LocalApp) -> None:
     second = idempotent_reply(local_app)
     with pytest.raises(Conflict, match="still being answered"):
         await second.load_or_reserve(REQUEST)
-    await second.release_key()  # which was never its own
+    await second.release_key()  # it never reserved the key
     with pytest.raises(Conflict):
         await idempotent_reply(local_app).load_or_reserve(REQUEST)
 

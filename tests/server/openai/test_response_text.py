@@ -1,4 +1,4 @@
-"""From events to one answer, as a dialogue: what is told as reasoning, what as content, and in which order."""
+"""How events become one answer: what is reasoning, what is content, and in which order."""
 
 from collections.abc import Sequence
 
@@ -74,26 +74,27 @@ def turn_ended(
 
 
 def response_text(plan: RunPlan, *events: Event, status: RunStatus = "completed") -> ResponseText:
-    telling = ResponseText(plan)
-    telling.apply_events([RunStarted(participants=plan.participants), *events, RunEnded(status=status)])
-    return telling
+    response = ResponseText(plan)
+    response.apply_events([RunStarted(participants=plan.participants), *events, RunEnded(status=status)])
+    return response
 
 
 def test_single_participant_text_is_streamed_as_content() -> None:
-    telling = ResponseText(run_plan("single", 1))
+    response = ResponseText(run_plan("single", 1))
     thought = ThoughtDelta(participant=A, stage="answer", round=0, text="Hm.")
     assert [
-        (bit.text, bit.is_content) for bit in telling.apply_events([thought, text_delta(A, "Four"), text_delta(A, ".")])
+        (bit.text, bit.is_content)
+        for bit in response.apply_events([thought, text_delta(A, "Four"), text_delta(A, ".")])
     ] == [
         ("Hm.", False),
         ("Four", True),
         (".", True),
     ]
-    assert telling.failure, "it is not over"
-    assert telling.apply_events([turn_ended(A, "Four.", thoughts="Hm."), RunEnded(status="completed")]) == []
-    assert not telling.failure
-    assert telling.finish == "stop"
-    assert (telling.content, telling.reasoning) == ("Four.", "Hm.")
+    assert response.failure, "it is not over"
+    assert response.apply_events([turn_ended(A, "Four.", thoughts="Hm."), RunEnded(status="completed")]) == []
+    assert not response.failure
+    assert response.finish == "stop"
+    assert (response.content, response.reasoning) == ("Four.", "Hm.")
 
 
 def approval_requested(participant: str, stage: str = "answer") -> ApprovalRequested:
@@ -109,29 +110,29 @@ def approval_requested(participant: str, stage: str = "answer") -> ApprovalReque
 
 
 def test_pending_approval_is_streamed_immediately_as_reasoning() -> None:
-    telling = ResponseText(run_plan("single", 1))
-    first, asked = telling.apply_events([text_delta(A, "I keep that."), approval_requested(A)])
+    response = ResponseText(run_plan("single", 1))
+    first, asked = response.apply_events([text_delta(A, "I keep that."), approval_requested(A)])
     assert (first.text, asked.is_content) == ("I keep that.", False)
     assert asked.text.startswith("[Alpha wants to call notes/write and waits for approval. ")
     assert "POST /api/runs/run_1/approvals/call_1" in asked.text
-    told = response_text(
+    response = response_text(
         run_plan("debate"),
         text_delta(A, "One.", "initial"),
         approval_requested(B, "initial"),
         text_delta(A, "Two.", "initial"),
     )
-    assert told.reasoning.startswith("**Alpha, first answer**\n\nOne.\n\n[Beta wants to call")
-    assert told.reasoning.endswith("]\n\nTwo.")
+    assert response.reasoning.startswith("**Alpha, first answer**\n\nOne.\n\n[Beta wants to call")
+    assert response.reasoning.endswith("]\n\nTwo.")
 
 
 def test_pending_approval_is_omitted_from_whole_answer() -> None:
-    telling = ResponseText(run_plan("single", 1))
-    telling.apply_whole_turns([approval_requested(A), turn_ended(A, "Kept."), RunEnded(status="completed")])
-    assert (telling.content, telling.reasoning) == ("Kept.", "")
+    response = ResponseText(run_plan("single", 1))
+    response.apply_whole_turns([approval_requested(A), turn_ended(A, "Kept."), RunEnded(status="completed")])
+    assert (response.content, response.reasoning) == ("Kept.", "")
 
 
 def test_debate_turns_are_reasoning_and_synthesis_is_content() -> None:
-    told = response_text(
+    response = response_text(
         run_plan("debate"),
         text_delta(A, "Yes.", "initial"),
         turn_ended(A, "Yes.", "initial"),
@@ -142,19 +143,19 @@ def test_debate_turns_are_reasoning_and_synthesis_is_content() -> None:
         text_delta(A, "It depends.", "synthesis"),
         turn_ended(A, "It depends.", "synthesis"),
     )
-    assert told.content == "It depends."
-    assert told.reasoning == (
+    assert response.content == "It depends."
+    assert response.reasoning == (
         "**Alpha, first answer**\n\nYes.\n\n**Beta, first answer**\n\nNo.\n\n**Alpha, having read the others**\n\nPerhaps."
     )
 
 
 def test_text_of_other_participants_is_buffered_until_active_turn_ends() -> None:
-    telling = ResponseText(run_plan("parallel"))
-    assert [bit.text for bit in telling.apply_events([text_delta(A, "One"), text_delta(B, "Two")])] == [
+    response = ResponseText(run_plan("parallel"))
+    assert [bit.text for bit in response.apply_events([text_delta(A, "One"), text_delta(B, "Two")])] == [
         "**Alpha**\n\nOne"
     ]
     assert [
-        bit.text for bit in telling.apply_events([turn_ended(B, "Two"), text_delta(A, "."), turn_ended(A, "One.")])
+        bit.text for bit in response.apply_events([turn_ended(B, "Two"), text_delta(A, "."), turn_ended(A, "One.")])
     ] == [
         ".",
         "\n\n**Beta**\n\nTwo",
@@ -163,9 +164,9 @@ def test_text_of_other_participants_is_buffered_until_active_turn_ends() -> None
 
 def test_last_consensus_round_is_content() -> None:
     turns = [turn_ended(who, f"{who} {round_}", "round", round_) for round_ in range(2) for who in (A, B)]
-    told = response_text(run_plan("consensus"), *turns)
-    assert told.content == "**Alpha**\n\nalpha 1\n\n**Beta**\n\nbeta 1"
-    assert told.reasoning == "**Alpha, round 1**\n\nalpha 0\n\n**Beta, round 1**\n\nbeta 0"
+    response = response_text(run_plan("consensus"), *turns)
+    assert response.content == "**Alpha**\n\nalpha 1\n\n**Beta**\n\nbeta 1"
+    assert response.reasoning == "**Alpha, round 1**\n\nalpha 0\n\n**Beta, round 1**\n\nbeta 0"
 
 
 def test_advisor_answers_are_content_unless_synthesis_follows() -> None:
@@ -176,27 +177,27 @@ def test_advisor_answers_are_content_unless_synthesis_follows() -> None:
 
 
 def test_latest_answers_are_content_when_synthesis_is_missing() -> None:
-    told = response_text(
+    response = response_text(
         run_plan("debate"),
         turn_ended(A, "Old.", "initial"),
         turn_ended(A, "Yes.", "debate"),
         turn_ended(B, "No.", "debate"),
         Notice(kind="missing", message="Nobody could sum up."),
     )
-    assert told.content == "**Alpha**\n\nYes.\n\n**Beta**\n\nNo."
-    assert told.reasoning.endswith("[Nobody could sum up.]")
+    assert response.content == "**Alpha**\n\nYes.\n\n**Beta**\n\nNo."
+    assert response.reasoning.endswith("[Nobody could sum up.]")
 
 
 def test_failed_participant_is_replaced_by_failure_note() -> None:
-    told = response_text(
+    response = response_text(
         run_plan("parallel"), turn_ended(A, status="failed", fault_message="Out."), turn_ended(B, "Two.")
     )
-    assert told.content == "**Alpha**\n\n[failed: Out.]\n\n**Beta**\n\nTwo."
-    assert told.failure is None
+    assert response.content == "**Alpha**\n\n[failed: Out.]\n\n**Beta**\n\nTwo."
+    assert response.failure is None
 
 
 def test_restarted_turn_is_marked_only_when_text_was_already_sent() -> None:
-    told = response_text(
+    response = response_text(
         run_plan("parallel"),
         turn_started(A),
         text_delta(A, "On"),
@@ -209,32 +210,34 @@ def test_restarted_turn_is_marked_only_when_text_was_already_sent() -> None:
         turn_ended(A, "One."),
         turn_ended(B, "Two."),
     )
-    assert told.content == f"**Alpha**\n\nOn{RESTART_MARKER}One.\n\n**Beta**\n\nTwo."
+    assert response.content == f"**Alpha**\n\nOn{RESTART_MARKER}One.\n\n**Beta**\n\nTwo."
 
 
 def test_retracted_text_is_followed_by_restart_marker() -> None:
-    told = response_text(
+    response = response_text(
         run_plan("single", 1),
         text_delta(A, "Let me see"),
         TextRetracted(participant=A, stage="answer", round=0),
         text_delta(A, "Four."),
         turn_ended(A, "Four."),
     )
-    assert told.content == f"Let me see{RESTART_MARKER}Four."
+    assert response.content == f"Let me see{RESTART_MARKER}Four."
 
 
 def test_whole_turns_omit_text_of_restarted_attempts() -> None:
-    telling = ResponseText(run_plan("single", 1))
-    telling.apply_whole_turns(
+    response = ResponseText(run_plan("single", 1))
+    response.apply_whole_turns(
         [turn_started(A), text_delta(A, "Fo"), turn_started(A, attempt=2), text_delta(A, "Four.")]
     )
-    telling.apply_whole_turns([turn_ended(A, "Four.", thoughts="Hm."), RunEnded(status="completed")])
-    assert (telling.content, telling.reasoning) == ("Four.", "Hm.")
+    response.apply_whole_turns([turn_ended(A, "Four.", thoughts="Hm."), RunEnded(status="completed")])
+    assert (response.content, response.reasoning) == ("Four.", "Hm.")
 
 
 def test_failed_run_has_failure_message() -> None:
-    told = response_text(run_plan("single", 1), turn_ended(A, status="failed", fault_message="Out."), status="failed")
-    assert str(told.failure) == "Out."
+    response = response_text(
+        run_plan("single", 1), turn_ended(A, status="failed", fault_message="Out."), status="failed"
+    )
+    assert str(response.failure) == "Out."
     assert str(response_text(run_plan("single", 1), text_delta(A, "Fo"), status="stopped").failure) == STOPPED_MESSAGE
     assert str(response_text(run_plan("single", 1), turn_ended(A, " ")).failure) == NO_ANSWER_MESSAGE
 
@@ -242,25 +245,25 @@ def test_failed_run_has_failure_message() -> None:
 def test_usage_sums_all_charges() -> None:
     charge = Charge(purpose="summary", model="x/y", usage=Usage(input=10), cost_usd=None)
     found = SummaryMade(cache_key="", summary=None, usage=Usage(input=100))  # type: ignore[arg-type]
-    told = response_text(
+    response = response_text(
         run_plan("single", 1),
         turn_ended(A, "Four."),
         Notice(kind="missing", message="", charge=charge),
         found,
     )
-    assert told.usage == Usage(input=112, output=1)
+    assert response.usage == Usage(input=112, output=1)
 
 
 def test_truncated_answer_has_finish_reason_length() -> None:
     assert response_text(run_plan("single", 1), turn_ended(A, "Fo", finish="length")).finish == "length"
-    told = response_text(
+    response = response_text(
         run_plan("debate"), turn_ended(A, "Summed", "synthesis", status="partial", fault_message="Broke off.")
     )
-    assert (told.content, told.finish) == ("Summed\n\n[cut off: Broke off.]", "length")
-    told = response_text(
+    assert (response.content, response.finish) == ("Summed\n\n[cut off: Broke off.]", "length")
+    response = response_text(
         run_plan("debate"), turn_ended(A, "Half", "initial", status="partial", fault_message="Broke off.")
     )
-    assert (told.content, told.finish) == ("Half\n\n[cut off: Broke off.]", "length")
+    assert (response.content, response.finish) == ("Half\n\n[cut off: Broke off.]", "length")
 
 
 @given(
@@ -276,8 +279,8 @@ def test_interleaved_texts_are_emitted_contiguously_per_participant(
         words[who] += f"{who[0]}{number} "
         events.append(text_delta(who, f"{who[0]}{number} "))
     events += [turn_ended(who, words[who]) for who in order]
-    told = response_text(run_plan("parallel", 3), *events)
-    for who, said in words.items():
-        assert not said or f"**{who.capitalize()}**\n\n{said}" in told.content
-    assert sum(map(len, words.values())) <= len(told.content) or not speakers
-    assert told.usage == Usage(input=6, output=3)
+    response = response_text(run_plan("parallel", 3), *events)
+    for who, text in words.items():
+        assert not text or f"**{who.capitalize()}**\n\n{text}" in response.content
+    assert sum(map(len, words.values())) <= len(response.content) or not speakers
+    assert response.usage == Usage(input=6, output=3)

@@ -1,4 +1,4 @@
-"""`/v1` over HTTP: what it takes, what it answers, whom it refuses with which words, and what becomes of a reader."""
+"""`/v1` over HTTP: requests, answers, errors and disconnects."""
 
 import asyncio
 from pathlib import Path
@@ -142,10 +142,10 @@ async def test_completion_requires_valid_token(sqlite_account_app: AccountApp) -
 async def test_rate_limited_completion_returns_retry_after(tmp_path: Path) -> None:
     async with (
         open_migrated_database("sqlite", tmp_path) as database,
-        create_account_app(database, local=True, message_rate=(1, 1)) as house,
+        create_account_app(database, local=True, message_rate=(1, 1)) as account_app,
     ):
-        assert (await house.client.post(COMPLETIONS_PATH, json=completion_body())).status_code == 200
-        reply = await house.client.post(COMPLETIONS_PATH, json=completion_body())
+        assert (await account_app.client.post(COMPLETIONS_PATH, json=completion_body())).status_code == 200
+        reply = await account_app.client.post(COMPLETIONS_PATH, json=completion_body())
     assert (reply.status_code, reply.json()["error"]["code"]) == (429, "rate_limit_exceeded")
     assert int(reply.headers["retry-after"]) > 0
 
@@ -159,16 +159,16 @@ async def test_invalid_completions_do_not_count_against_message_rate_limit(tmp_p
     ]
     async with (
         open_migrated_database("sqlite", tmp_path) as database,
-        create_account_app(database, local=True, message_rate=(1, 1)) as house,
+        create_account_app(database, local=True, message_rate=(1, 1)) as account_app,
     ):
-        replies = [(await house.client.post(COMPLETIONS_PATH, json=one)).status_code for one in wrong]
+        replies = [(await account_app.client.post(COMPLETIONS_PATH, json=one)).status_code for one in wrong]
         assert replies == [400, 404, 400, 404]
-        assert (await house.client.post(COMPLETIONS_PATH, json=completion_body())).status_code == 200
+        assert (await account_app.client.post(COMPLETIONS_PATH, json=completion_body())).status_code == 200
 
 
 async def test_completion_reports_ignored_tools_of_preset(local_app: LocalApp) -> None:
-    seats = [{"model": "scripted/echo", "tools": ["moot"]}, "scripted/steady"]
-    await local_app.call_ok("POST", "/api/presets", {"name": "Two", "participants": seats})
+    participants = [{"model": "scripted/echo", "tools": ["moot"]}, "scripted/steady"]
+    await local_app.call_ok("POST", "/api/presets", {"name": "Two", "participants": participants})
     reply = await local_app.call_ok("POST", COMPLETIONS_PATH, completion_body("preset/Two"))
     reasoning = reply["choices"][0]["message"]["reasoning_content"]
     assert reasoning == "[Tools are not available in a run that is not stored. Answering without tools: Alpha.]"
@@ -202,16 +202,16 @@ async def test_interrupted_stream_ends_with_error_and_no_finish_reason(local_app
 @pytest.mark.parametrize("stream", [False, True])
 async def test_disconnect_stops_run_and_charges_partial_answer(local_app: LocalApp, stream: bool) -> None:
     client = CompletionClient(completion_body("scripted/endless", stream=stream))
-    reading = client.start_request(local_app.app)
-    sittings = local_app.worker.engine.ephemeral_runs
+    task = client.start_request(local_app.app)
+    ephemeral_runs = local_app.worker.engine.ephemeral_runs
     async with asyncio.timeout(60):
         if stream:
             await client.wait_for(b"table")
-        while not len(sittings):
+        while not len(ephemeral_runs):
             await asyncio.sleep(0.001)
         client.disconnected.set()
-        await reading
-        while len(sittings):
+        await task
+        while len(ephemeral_runs):
             await asyncio.sleep(0.001)
     assert await count_charges(local_app.services.database) <= 1
     assert not stream or await count_charges(local_app.services.database) == 1
@@ -219,11 +219,11 @@ async def test_disconnect_stops_run_and_charges_partial_answer(local_app: LocalA
 
 async def test_shutdown_ends_stream_with_error(local_app: LocalApp) -> None:
     client = CompletionClient(completion_body("scripted/endless", stream=True))
-    reading = client.start_request(local_app.app)
+    task = client.start_request(local_app.app)
     async with asyncio.timeout(60):
         await client.wait_for(b"table")
         local_app.services.sse_connections.close_all()
-        await reading
+        await task
     frames = parse_frames(b"".join(client.received_bodies).decode())
     assert "incomplete" in frames[-1]["error"]["message"]
 
@@ -232,11 +232,11 @@ async def test_idle_stream_sends_heartbeats(local_app: LocalApp, monkeypatch: py
     monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.0)
     monkeypatch.setattr(ephemeral, "POLL_SECONDS", 0.001)
     client = CompletionClient(completion_body("scripted/silence", stream=True))
-    reading = client.start_request(local_app.app)
+    task = client.start_request(local_app.app)
     async with asyncio.timeout(60):
         await client.wait_for(sse.HEARTBEAT_FRAME * 3)
         client.disconnected.set()
-        await reading
+        await task
 
 
 async def test_repeated_completion_with_idempotency_key_runs_once(local_app: LocalApp) -> None:
@@ -273,30 +273,30 @@ async def test_failed_completion_can_be_retried_with_same_idempotency_key(local_
 
 async def test_completion_in_discussion_sends_last_message(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion(participants=["scripted/echo"])
-    place = opened["discussion"]["id"]
+    discussion_id = opened["discussion"]["id"]
     await local_app.record_answer(opened["run"]["id"], "A meeting.")
-    client = CompletionClient(completion_body(text="And then?", discussion=place, stream=True))
-    reading = client.start_request(local_app.app)
+    client = CompletionClient(completion_body(text="And then?", discussion=discussion_id, stream=True))
+    task = client.start_request(local_app.app)
     async with asyncio.timeout(60):
         while len(local_app.started_runs) < 2:
             await asyncio.sleep(0.001)
         await local_app.record_answer(local_app.started_runs[1], "More", ".")
-        await reading
+        await task
     frames = parse_frames(b"".join(client.received_bodies).decode())
     assert (delta_text(frames), frames[-1], frames[0]["id"]) == ("More.", "[DONE]", local_app.started_runs[1])
-    messages = (await local_app.call_ok("GET", f"/api/discussions/{place}"))["messages"]
+    messages = (await local_app.call_ok("GET", f"/api/discussions/{discussion_id}"))["messages"]
     assert [one["content"] for one in messages] == ["What is a moot?", "A meeting.", "And then?", "More."]
 
 
 async def test_disconnect_from_discussion_stops_run(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion(participants=["scripted/echo"])
     client = CompletionClient(completion_body(metadata={"discussion": opened["discussion"]["id"]}, stream=True))
-    reading = client.start_request(local_app.app)
+    task = client.start_request(local_app.app)
     async with asyncio.timeout(60):
         while len(local_app.started_runs) < 2:
             await asyncio.sleep(0.001)
         await local_app.record_answer(local_app.started_runs[1], "More", status=None)
         await client.wait_for(b"More")
         client.disconnected.set()
-        await reading
+        await task
     assert (await local_app.services.runs.pending_commands(local_app.started_runs[1])).stop_reason == "stopped_by_user"

@@ -24,16 +24,16 @@ def event_reader(local_app: LocalApp) -> RunEventReader:
 async def test_event_reader_reads_finished_run_from_start(local_app: LocalApp) -> None:
     run = (await local_app.create_discussion())["run"]["id"]
     await local_app.record_answer(run, "Yes", ".")
-    heard = [event async for some in event_reader(local_app).read_events(LOCAL_CALLER, run) for event in some]
-    assert [type(event) for event in heard] == [RunStarted, TextDelta, TextDelta, RunEnded]
+    events = [event async for some in event_reader(local_app).read_events(LOCAL_CALLER, run) for event in some]
+    assert [type(event) for event in events] == [RunStarted, TextDelta, TextDelta, RunEnded]
     assert (await local_app.services.runs.pending_commands(run)).stop_reason is None
 
 
 async def test_closed_event_reader_stops_run(local_app: LocalApp) -> None:
     run = (await local_app.create_discussion())["run"]["id"]
     await local_app.record_answer(run, "Yes", status=None)
-    async with asyncio.timeout(60), aclosing(event_reader(local_app).read_events(LOCAL_CALLER, run)) as heard:
-        assert await anext(heard)
+    async with asyncio.timeout(60), aclosing(event_reader(local_app).read_events(LOCAL_CALLER, run)) as events:
+        assert await anext(events)
     assert (await local_app.services.runs.pending_commands(run)).stop_reason == "stopped_by_user"
 
 
@@ -62,10 +62,10 @@ async def start_completion(local_app: LocalApp, key: str | None = None, **fields
 
 async def test_system_message_follows_persona_prompt(local_app: LocalApp) -> None:
     persona = await local_app.call_ok("POST", "/api/personas", {"name": "Ada", "system_prompt": "Be Ada."})
-    seats = [{"model": "scripted/echo", "persona": persona["id"]}, "scripted/steady"]
-    await local_app.call_ok("POST", "/api/presets", {"name": "Two", "participants": seats})
-    said = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
-    begun = await start_completion(local_app, model="preset/Two", messages=said, temperature=0.5)
+    participants = [{"model": "scripted/echo", "persona": persona["id"]}, "scripted/steady"]
+    await local_app.call_ok("POST", "/api/presets", {"name": "Two", "participants": participants})
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
+    begun = await start_completion(local_app, model="preset/Two", messages=messages, temperature=0.5)
     assert begun.plan.personas == {"ada": "Be Ada.\n\nBe brief.", "alpha": "Be brief."}
     assert {who.temperature for who in begun.plan.participants} == {0.5}
 
@@ -78,24 +78,26 @@ async def test_unreadable_file_is_rejected_before_model_call(
 
 
 async def test_completion_file_is_stored_in_discussion(local_app: LocalApp) -> None:
-    place = (await local_app.create_discussion(participants=["scripted/echo"]))["discussion"]["id"]
-    await start_completion(local_app, discussion=place, messages=[{"role": "user", "content": IMAGE_CONTENT}])
-    (*_, last) = (await local_app.call_ok("GET", f"/api/discussions/{place}"))["messages"]
+    discussion_id = (await local_app.create_discussion(participants=["scripted/echo"]))["discussion"]["id"]
+    await start_completion(local_app, discussion=discussion_id, messages=[{"role": "user", "content": IMAGE_CONTENT}])
+    (*_, last) = (await local_app.call_ok("GET", f"/api/discussions/{discussion_id}"))["messages"]
     assert (last["content"], len(last["files"])) == ("What is it?", 1)
 
 
 async def test_idempotency_key_starts_one_run_in_discussion(local_app: LocalApp) -> None:
-    place = (await local_app.create_discussion(participants=["scripted/echo"]))["discussion"]["id"]
-    runs = {(await start_completion(local_app, "k", discussion=place)).id for _ in range(2)}
+    discussion_id = (await local_app.create_discussion(participants=["scripted/echo"]))["discussion"]["id"]
+    runs = {(await start_completion(local_app, "k", discussion=discussion_id)).id for _ in range(2)}
     assert runs == set(local_app.started_runs[1:])
     with pytest.raises(UsageError, match="Idempotency-Key"):
-        await start_completion(local_app, "k2", discussion=place, messages=[{"role": "user", "content": IMAGE_CONTENT}])
+        await start_completion(
+            local_app, "k2", discussion=discussion_id, messages=[{"role": "user", "content": IMAGE_CONTENT}]
+        )
 
 
 async def test_completion_in_discussion_rejects_too_long_message(local_app: LocalApp) -> None:
-    place = (await local_app.create_discussion())["discussion"]["id"]
+    discussion_id = (await local_app.create_discussion())["discussion"]["id"]
     with pytest.raises(UsageError, match="10,000"):
-        await start_completion(local_app, discussion=place, text="x" * (MAX_MESSAGE_CHARS + 1))
+        await start_completion(local_app, discussion=discussion_id, text="x" * (MAX_MESSAGE_CHARS + 1))
 
 
 async def test_completion_is_rejected_while_server_drains(local_app: LocalApp) -> None:

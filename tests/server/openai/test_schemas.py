@@ -18,11 +18,11 @@ def test_completion_usage_contains_reasoning_and_cached_tokens() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "place"),
+    ("more", "discussion_id"),
     [({}, None), ({"discussion": "dis_1"}, "dis_1"), ({"metadata": {"discussion": "dis_2"}}, "dis_2")],
 )
-def test_discussion_id_is_read_from_field_or_metadata(more: dict[str, object], place: str | None) -> None:
-    assert msgspec.convert(MINIMAL_REQUEST | more, CompletionRequest).discussion_id == place
+def test_discussion_id_is_read_from_field_or_metadata(more: dict[str, object], discussion_id: str | None) -> None:
+    assert msgspec.convert(MINIMAL_REQUEST | more, CompletionRequest).discussion_id == discussion_id
 
 
 def test_message_content_accepts_typed_parts() -> None:

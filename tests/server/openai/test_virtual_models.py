@@ -26,9 +26,9 @@ async def test_preset_name_resolves_to_newest_and_id_to_exact_preset(local_app: 
 
 async def test_plan_of_preset_keeps_options_and_personas(local_app: LocalApp) -> None:
     persona = await local_app.call_ok("POST", "/api/personas", {"name": "Ada", "system_prompt": "Be Ada."})
-    seats = [{"model": "scripted/echo", "persona": persona["id"]}, "scripted/steady"]
+    participants = [{"model": "scripted/echo", "persona": persona["id"]}, "scripted/steady"]
     rules = {"lead": "Ada", "quorum": 1}
-    new = {"name": "Two", "participants": seats, "mode": "debate", "debate": rules}
+    new = {"name": "Two", "participants": participants, "mode": "debate", "debate": rules}
     await local_app.call_ok("POST", "/api/presets", new)
     plan = await local_app.services.virtual_models.plan_run(LOCAL_CALLER, "preset/Two")
     assert (plan.lead.name, plan.debate.quorum, plan.personas) == ("Ada", 1, {"ada": "Be Ada."})
@@ -51,6 +51,6 @@ async def test_unknown_model_name_is_not_found(local_app: LocalApp, name: str) -
 
 async def test_preset_of_other_tenant_is_not_found(local_app: LocalApp) -> None:
     await local_app.call_ok("POST", "/api/presets", {"name": "Mine", "participants": TWO_MODELS})
-    stranger = Caller(account="x", tenant="x", name="x", kind="token")
+    other_caller = Caller(account="x", tenant="x", name="x", kind="token")
     with pytest.raises(NotFound):
-        await local_app.services.virtual_models.plan_run(stranger, "preset/Mine")
+        await local_app.services.virtual_models.plan_run(other_caller, "preset/Mine")

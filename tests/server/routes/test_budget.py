@@ -27,7 +27,7 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
 
 @pytest.fixture
 async def api(database: Database) -> AsyncIterator[TenantApi]:
-    """A server on which everybody may spend a dollar a week, and an answer costs about 0.6."""
+    """A server with a budget of one dollar a week for each account. An answer costs about 0.6 dollars."""
     settings = Settings(weekly_budget_usd=1.0, rates=UNLIMITED_SETTINGS.rates)
     async with create_tenant_api(database, settings) as api:
         api.scripts.by_name["dear"] = Script(usd_per_million_tokens=1000)
@@ -62,11 +62,11 @@ async def test_create_discussion_over_budget_is_rejected_with_hint(api: TenantAp
 
 
 async def test_budget_can_be_renewed_once_per_week(api: TenantApi) -> None:
-    anew = await api.call_ok("POST", "/budget/reset")
-    assert anew["reset_at"] is not None
+    reset = await api.call_ok("POST", "/budget/reset")
+    assert reset["reset_at"] is not None
     refused = await api.call("POST", "/budget/reset")
     assert (refused.status_code, "already" in refused.json()["detail"]) == (409, True)
-    assert (await api.call_ok("GET", "/budget"))["reset_at"] == anew["reset_at"]
+    assert (await api.call_ok("GET", "/budget"))["reset_at"] == reset["reset_at"]
     assert (await api.call_ok("GET", "/budget", tenant=BERT))["reset_at"] is None
 
 
@@ -103,9 +103,9 @@ async def test_estimate_equals_reservation_and_stores_nothing(api: TenantApi, da
 
 
 async def test_estimate_depends_on_mode_participants_and_rounds(api: TenantApi) -> None:
-    table = {"participants": ["scripted/dear", "scripted/echo", "scripted/steady"], "rounds": 3}
+    changes = {"participants": ["scripted/dear", "scripted/echo", "scripted/steady"], "rounds": 3}
     calls = {
-        mode: (await api.call_ok("POST", "/estimate", QUESTION | table | {"mode": mode}))["forecast"]["calls"]
+        mode: (await api.call_ok("POST", "/estimate", QUESTION | changes | {"mode": mode}))["forecast"]["calls"]
         for mode in ("single", "parallel", "consensus")
     }
     assert calls == {"single": 1, "parallel": 3, "consensus": 9}

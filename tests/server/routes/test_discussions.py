@@ -15,12 +15,12 @@ from tests.support.app_fixture import NEW_DISCUSSION_BODY, LocalApp, create_loca
 
 @pytest.fixture
 async def local_app(database: Database) -> AsyncIterator[LocalApp]:
-    async with create_local_app(database) as table:
-        yield table
+    async with create_local_app(database) as app:
+        yield app
 
 
 async def count_rows(local_app: LocalApp) -> tuple[int, ...]:
-    """How much of everything there is."""
+    """Return the number of rows in each table."""
     async with local_app.services.database.read() as connection:
         tables = (discussion, message, run, idempotency_key)
         return tuple([(await connection.execute(select(func.count()).select_from(t))).scalar_one() for t in tables])
@@ -39,7 +39,7 @@ async def test_create_discussion_stores_rows_and_starts_run(local_app: LocalApp)
 async def test_create_discussion_stores_all_settings(local_app: LocalApp) -> None:
     project = (await local_app.call_ok("POST", "/api/projects", {"name": "Tables"}))["id"]
     persona = (await local_app.call_ok("POST", "/api/personas", {"name": "Ada", "system_prompt": "Be Ada."}))["id"]
-    wish = {
+    fields = {
         "title": "  On tables  ",
         "mode": "consensus",
         "rounds": 4,
@@ -53,14 +53,14 @@ async def test_create_discussion_stores_all_settings(local_app: LocalApp) -> Non
             {"model": "scripted/echo", "name": "Carpenter", "temperature": 0.5, "max_tokens": 9},
         ],
     }
-    kept = (await local_app.create_discussion(**wish))["discussion"]
-    assert [who["name"] for who in kept["participants"]] == ["Ada", "Ada 2", "Carpenter"]
-    assert kept["participants"][2]["temperature"] == 0.5
+    stored = (await local_app.create_discussion(**fields))["discussion"]
+    assert [who["name"] for who in stored["participants"]] == ["Ada", "Ada 2", "Carpenter"]
+    assert stored["participants"][2]["temperature"] == 0.5
     for field in ("mode", "rounds", "persona", "project", "language", "model"):
-        assert kept[field] == wish[field]
-    assert kept["title"] == "On tables"
-    read = await local_app.call_ok("GET", f"/api/discussions/{kept['id']}")
-    assert read["discussion"] == kept
+        assert stored[field] == fields[field]
+    assert stored["title"] == "On tables"
+    read = await local_app.call_ok("GET", f"/api/discussions/{stored['id']}")
+    assert read["discussion"] == stored
 
 
 @pytest.mark.parametrize(
@@ -91,9 +91,9 @@ async def test_rejected_discussion_stores_nothing_and_releases_idempotency_key(
     assert opened.status_code == 201, "the key is still free"
 
 
-@pytest.mark.parametrize(("seats", "mode"), [(1, "single"), (2, "parallel"), (3, "parallel")])
-async def test_default_mode_depends_on_participant_count(local_app: LocalApp, seats: int, mode: str) -> None:
-    assert (await local_app.create_discussion(participants=["scripted/echo"] * seats))["discussion"]["mode"] == mode
+@pytest.mark.parametrize(("count", "mode"), [(1, "single"), (2, "parallel"), (3, "parallel")])
+async def test_default_mode_depends_on_participant_count(local_app: LocalApp, count: int, mode: str) -> None:
+    assert (await local_app.create_discussion(participants=["scripted/echo"] * count))["discussion"]["mode"] == mode
 
 
 async def test_consensus_requires_two_participants(local_app: LocalApp) -> None:
@@ -109,9 +109,9 @@ async def test_consensus_requires_two_participants(local_app: LocalApp) -> None:
 
 async def test_update_discussion_accepts_participants_as_read(local_app: LocalApp) -> None:
     opened = (await local_app.create_discussion())["discussion"]
-    wished = [opened["participants"][0], opened["participants"][1] | {"temperature": 0.5}]
-    changed = await local_app.call_ok("PATCH", f"/api/discussions/{opened['id']}", {"participants": wished})
-    assert changed["participants"] == wished
+    participants = [opened["participants"][0], opened["participants"][1] | {"temperature": 0.5}]
+    changed = await local_app.call_ok("PATCH", f"/api/discussions/{opened['id']}", {"participants": participants})
+    assert changed["participants"] == participants
 
 
 async def test_rejected_update_changes_nothing(local_app: LocalApp) -> None:
@@ -141,11 +141,11 @@ async def test_update_discussion_clears_model_with_null(local_app: LocalApp) -> 
 async def test_send_message_starts_run_and_requests_stop_of_previous_run(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion()
     id, first = opened["discussion"]["id"], opened["run"]["id"]
-    said = await local_app.call_ok("POST", f"/api/discussions/{id}/messages", {"message": "And now?"})
-    assert (said["run"]["message"], said["message"]["run"]) == (said["message"]["id"], said["run"]["id"])
-    assert local_app.started_runs == [first, said["run"]["id"]]
+    reply = await local_app.call_ok("POST", f"/api/discussions/{id}/messages", {"message": "And now?"})
+    assert (reply["run"]["message"], reply["message"]["run"]) == (reply["message"]["id"], reply["run"]["id"])
+    assert local_app.started_runs == [first, reply["run"]["id"]]
     assert (await local_app.services.runs.pending_commands(first)).stop_reason == "follow_up_interrupt"
-    assert (await local_app.services.runs.pending_commands(said["run"]["id"])).stop_reason is None
+    assert (await local_app.services.runs.pending_commands(reply["run"]["id"])).stop_reason is None
 
 
 async def test_send_message_reactivates_archived_discussion(local_app: LocalApp) -> None:
@@ -198,8 +198,8 @@ async def test_delete_discussion_conflicts_while_run_is_active(local_app: LocalA
 
 
 async def test_unknown_discussion_id_with_any_characters_returns_404(local_app: LocalApp) -> None:
-    here = (await local_app.create_discussion())["discussion"]["id"]
-    for id in ("dis_none", f"{here}%00", quote("dis_ä🙂")):
+    discussion_id = (await local_app.create_discussion())["discussion"]["id"]
+    for id in ("dis_none", f"{discussion_id}%00", quote("dis_ä🙂")):
         reply = await local_app.call("GET", f"/api/discussions/{id}")
         assert (reply.status_code, reply.headers["Content-Type"]) == (404, "application/problem+json"), id
 
@@ -218,7 +218,7 @@ async def test_turn_prompt_shows_what_participant_was_sent(local_app: LocalApp) 
 
 
 async def test_turn_prompt_omits_later_messages(local_app: LocalApp) -> None:
-    """What was said next may be stored before the turn that it interrupts, and have the smaller number."""
+    """The next message may be stored before the turn that it interrupts, with a smaller number."""
     opened = await local_app.create_discussion(message="What is a moot?")
     path = f"/api/discussions/{opened['discussion']['id']}"
     later = await local_app.call_ok("POST", f"{path}/messages", {"message": "And a council?"})
@@ -226,8 +226,8 @@ async def test_turn_prompt_omits_later_messages(local_app: LocalApp) -> None:
     messages = (await local_app.call_ok("GET", path))["messages"]
     (answer,) = [one for one in messages if one["role"] == "assistant"]
     async with local_app.services.database.write() as connection:
-        knew = update(message).where(message.c.id == answer["id"])
-        await connection.execute(knew.values(visible_until=later["message"]["seq"]))
+        statement = update(message).where(message.c.id == answer["id"])
+        await connection.execute(statement.values(visible_until=later["message"]["seq"]))
     shown = await local_app.call_ok("GET", f"{path}/turns/{answer['id']}/prompt")
     assert "What is a moot?" in str(shown["messages"])
     assert "And a council?" not in str(shown["messages"])
@@ -280,9 +280,9 @@ async def test_turn_prompt_parts_have_origin_and_token_count(local_app: LocalApp
     await local_app.record_answer(opened["run"]["id"], "A meeting.")
     path, asked = f"/api/discussions/{opened['discussion']['id']}", opened["message"]["id"]
     answer = (await local_app.call_ok("GET", path))["messages"][-1]
-    told = await local_app.call_ok("GET", f"{path}/turns/{answer['id']}/prompt/parts")
-    assert told["model"] == "scripted/echo"
-    language, notes, cat, words = told["parts"]
+    prompt = await local_app.call_ok("GET", f"{path}/turns/{answer['id']}/prompt/parts")
+    assert prompt["model"] == "scripted/echo"
+    language, notes, cat, words = prompt["parts"]
     assert (language["role"], language["origin"], language["message"]) == ("system", "language", None)
     assert (notes["origin"], notes["name"], notes["message"]) == ("file", "notes.txt", asked)
     assert (cat["text"], cat["name"], cat["size"], cat["tokens"]) == ("", "cat.png", 9, 1000)
@@ -295,7 +295,7 @@ async def test_turn_prompt_parts_have_origin_and_token_count(local_app: LocalApp
         "tokens": 4,
         "size": None,
     }
-    assert told["tokens"] == sum(part["tokens"] for part in told["parts"])
+    assert prompt["tokens"] == sum(part["tokens"] for part in prompt["parts"])
     other = await local_app.create_discussion()
     for turn in (asked, "msg_none"):
         assert (await local_app.call("GET", f"{path}/turns/{turn}/prompt/parts")).status_code == 404

@@ -18,22 +18,22 @@ pytestmark = ON_BOTH_DATABASES
 
 @pytest.fixture
 async def local_app(database: Database) -> AsyncIterator[LocalApp]:
-    async with create_local_app(database) as table:
+    async with create_local_app(database) as app:
         if not database.is_postgres:
-            database.subscribe("moot_changes", table.services.discussion_changes.on_notify)
-        yield table
+            database.subscribe("moot_changes", app.services.discussion_changes.on_notify)
+        yield app
 
 
 @asynccontextmanager
 async def open_event_stream(local_app: LocalApp, query: str = "") -> AsyncIterator[AsgiClient]:
-    """Read the stream until the block ends; then nothing of it is left."""
-    visitor = AsgiClient()
-    stream = asyncio.create_task(local_app.app(http_scope("/api/events", query), visitor.receive, visitor.send))
+    """Read the stream until the block ends, then check that the server has released it."""
+    client = AsgiClient()
+    stream = asyncio.create_task(local_app.app(http_scope("/api/events", query), client.receive, client.send))
     try:
-        await visitor.wait_for(b'"activity"')
-        yield visitor
+        await client.wait_for(b'"activity"')
+        yield client
     finally:
-        visitor.disconnected.set()
+        client.disconnected.set()
         await stream
     assert len(local_app.services.sse_connections) == 0
     assert local_app.services.event_hub._streams == {}
@@ -51,12 +51,12 @@ def event_seqs(client: AsgiClient, run: str) -> list[int]:
 
 async def test_event_stream_starts_with_activity(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion()
-    async with open_event_stream(local_app) as visitor:
+    async with open_event_stream(local_app) as client:
         local_app.services.discussion_changes.on_notify(f"local {opened['discussion']['id']}")
         local_app.services.discussion_changes.on_notify(f"somebody {opened['discussion']['id']}")
         local_app.services.discussion_changes.on_notify("local dis_gone")
-        await visitor.wait_for(b"dis_gone")
-    first, changed, gone = received_events(visitor)
+        await client.wait_for(b"dis_gone")
+    first, changed, gone = received_events(client)
     assert [one["type"] for one in (first, changed, gone)] == [
         "activity",
         "discussion_changed",
@@ -73,29 +73,29 @@ async def test_event_stream_of_discussion_contains_active_run_frames(
     discussion, run = opened["discussion"]["id"], opened["run"]["id"]
     other = (await local_app.create_discussion())["run"]["id"]
     await local_app.record_answer(other, "Elsewhere.", status=None)
-    async with open_event_stream(local_app, f"discussion={discussion}") as visitor:
+    async with open_event_stream(local_app, f"discussion={discussion}") as client:
         await local_app.record_answer(run, "A ", "meeting ", "of minds.")
-        await visitor.wait_for(b'"run_ended"')
-    assert (event_seqs(visitor, run), event_seqs(visitor, other)) == ([1, 2, 3, 4, 5], [])
+        await client.wait_for(b'"run_ended"')
+    assert (event_seqs(client, run), event_seqs(client, other)) == ([1, 2, 3, 4, 5], [])
     alone = (await local_app.call("GET", f"/api/runs/{run}/events")).content.partition(b"\n\n")[2]
-    assert alone in b"".join(visitor.received_bodies)
+    assert alone in b"".join(client.received_bodies)
 
 
 async def test_event_stream_resumes_each_run_after_its_cursor(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion()
     discussion, over = opened["discussion"]["id"], opened["run"]["id"]
     await local_app.record_answer(over, "A ", "meeting.")
-    said = await local_app.call_ok("POST", f"/api/discussions/{discussion}/messages", {"message": "And?"})
-    live = said["run"]["id"]
+    reply = await local_app.call_ok("POST", f"/api/discussions/{discussion}/messages", {"message": "And?"})
+    live = reply["run"]["id"]
     await local_app.record_answer(live, "A ", "table.", status=None)
     query = f"discussion={discussion}&after={over}:2&after={live}:1"
-    async with open_event_stream(local_app, query) as visitor:
-        await visitor.wait_for(b'"run_ended"')
-        await visitor.wait_for(b"table.")
-    assert (event_seqs(visitor, over), event_seqs(visitor, live)) == ([3, 4], [2, 3])
-    async with open_event_stream(local_app, f"discussion={discussion}&after={over}:4") as visitor:
-        await visitor.wait_for(b"table.")
-    assert (event_seqs(visitor, over), event_seqs(visitor, live)) == ([], [1, 2, 3])
+    async with open_event_stream(local_app, query) as client:
+        await client.wait_for(b'"run_ended"')
+        await client.wait_for(b"table.")
+    assert (event_seqs(client, over), event_seqs(client, live)) == ([3, 4], [2, 3])
+    async with open_event_stream(local_app, f"discussion={discussion}&after={over}:4") as client:
+        await client.wait_for(b"table.")
+    assert (event_seqs(client, over), event_seqs(client, live)) == ([], [1, 2, 3])
 
 
 @pytest.mark.parametrize("number", ["5", "9" * 40])
@@ -104,10 +104,10 @@ async def test_unknown_event_seq_resyncs_whole_run(local_app: LocalApp, number: 
     run = opened["run"]["id"]
     await local_app.record_answer(run, "A ", "meeting.")
     query = f"discussion={opened['discussion']['id']}&after={run}:{number}"
-    async with open_event_stream(local_app, query) as visitor:
-        await visitor.wait_for(b'"run_ended"')
-    assert visitor.received_bodies[0] == resync_frame(run)
-    assert event_seqs(visitor, run) == [1, 2, 3, 4]
+    async with open_event_stream(local_app, query) as client:
+        await client.wait_for(b'"run_ended"')
+    assert client.received_bodies[0] == resync_frame(run)
+    assert event_seqs(client, run) == [1, 2, 3, 4]
 
 
 async def test_event_stream_of_unknown_discussion_or_run_returns_404(local_app: LocalApp) -> None:
@@ -144,6 +144,6 @@ async def test_event_stream_accepts_maximum_number_of_cursors(local_app: LocalAp
     opened = await local_app.create_discussion()
     run = opened["run"]["id"]
     marks = f"&after={run}:0" * MAX_RUN_CURSORS
-    async with open_event_stream(local_app, f"discussion={opened['discussion']['id']}{marks}") as visitor:
+    async with open_event_stream(local_app, f"discussion={opened['discussion']['id']}{marks}") as client:
         await local_app.record_answer(run, "A meeting.")
-        await visitor.wait_for(b'"run_ended"')
+        await client.wait_for(b'"run_ended"')

@@ -1,4 +1,4 @@
-"""Forms as they come over the wire, whole or in pieces, and those that are none."""
+"""Uploaded forms: whole, in pieces, and malformed."""
 
 import asyncio
 import tempfile
@@ -34,8 +34,8 @@ PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 
 @pytest.fixture
 async def local_app(database: Database) -> AsyncIterator[LocalApp]:
-    async with create_local_app(database) as table:
-        yield table
+    async with create_local_app(database) as app:
+        yield app
 
 
 async def upload_file(
@@ -63,10 +63,10 @@ async def count_rows(local_app: LocalApp) -> tuple[int, ...]:
 
 async def test_uploaded_file_downloads_unchanged(local_app: LocalApp) -> None:
     data = PNG + bytes(range(256)) * 4000
-    made = await upload_file(local_app, data, "cat.png")
-    assert (made["name"], made["media_type"], made["size"]) == ("cat.png", "image/png", len(data))
-    assert await local_app.call_ok("GET", f"/api/files/{made['id']}") == made
-    reply = await download_file(local_app, made["id"])
+    uploaded = await upload_file(local_app, data, "cat.png")
+    assert (uploaded["name"], uploaded["media_type"], uploaded["size"]) == ("cat.png", "image/png", len(data))
+    assert await local_app.call_ok("GET", f"/api/files/{uploaded['id']}") == uploaded
+    reply = await download_file(local_app, uploaded["id"])
     assert (reply.status_code, reply.content) == (200, data)
     assert reply.headers["Content-Type"] == "image/png"
     assert reply.headers["Content-Length"] == str(len(data))
@@ -89,8 +89,8 @@ async def test_uploaded_file_downloads_unchanged(local_app: LocalApp) -> None:
 async def test_file_content_is_served_as_safe_attachment(
     local_app: LocalApp, data: bytes, claim: str, kind: str
 ) -> None:
-    made = await upload_file(local_app, data, "page.html", claim)
-    reply = await download_file(local_app, made["id"])
+    uploaded = await upload_file(local_app, data, "page.html", claim)
+    reply = await download_file(local_app, uploaded["id"])
     assert reply.content == data
     assert reply.headers["Content-Type"] == kind
     assert reply.headers["Content-Disposition"].startswith("attachment;")
@@ -105,7 +105,7 @@ async def test_file_content_is_served_as_safe_attachment(
         ("../../x", "x"),
         ("/etc/passwd", "passwd"),
         ("..\\..\\x.txt", "x.txt"),
-        ("a\0b", "a%00b"),  # as this client writes it; in tests/server/test_uploads.py it comes bare
+        ("a\0b", "a%00b"),  # this client escapes it
         ("a\nb", "a b"),
         ('a"; filename=x', 'a"; filename=x'),
         ("Grüße 🙂.txt", "Grüße 🙂.txt"),
@@ -113,10 +113,10 @@ async def test_file_content_is_served_as_safe_attachment(
     ],
 )
 async def test_file_name_is_sanitised(local_app: LocalApp, name: str, label: str) -> None:
-    made = await upload_file(local_app, name=name)
-    assert made["name"] == label
-    told = (await download_file(local_app, made["id"])).headers["Content-Disposition"]
-    plain, _, encoded = told.removeprefix("attachment; filename=").partition("; filename*=UTF-8''")
+    uploaded = await upload_file(local_app, name=name)
+    assert uploaded["name"] == label
+    disposition = (await download_file(local_app, uploaded["id"])).headers["Content-Disposition"]
+    plain, _, encoded = disposition.removeprefix("attachment; filename=").partition("; filename*=UTF-8''")
     assert unquote(encoded) == label
     assert not set('"\\;\r\n') & set(plain[1:-1])
 
@@ -141,27 +141,27 @@ async def test_upload_rejects_empty_and_binary_files(local_app: LocalApp, data: 
 async def test_same_content_is_stored_once_and_deleted_with_last_file(local_app: LocalApp) -> None:
     one, two = await upload_file(local_app, name="a.txt"), await upload_file(local_app, name="b.txt")
     assert (await count_rows(local_app))[:2] == (2, 1)
-    for made, left in ((one, (1, 1)), (two, (0, 0))):
-        assert (await local_app.call("DELETE", f"/api/files/{made['id']}")).status_code == 204
+    for uploaded, left in ((one, (1, 1)), (two, (0, 0))):
+        assert (await local_app.call("DELETE", f"/api/files/{uploaded['id']}")).status_code == 204
         assert (await count_rows(local_app))[:2] == left
     assert (await download_file(local_app, two["id"])).status_code == 404
 
 
 async def test_attached_file_cannot_be_deleted(local_app: LocalApp) -> None:
-    made = await upload_file(local_app)
-    opened = await local_app.create_discussion(files=[made["id"]])
-    assert opened["message"]["files"] == [made["id"]]
-    refused = await local_app.call("DELETE", f"/api/files/{made['id']}")
+    uploaded = await upload_file(local_app)
+    opened = await local_app.create_discussion(files=[uploaded["id"]])
+    assert opened["message"]["files"] == [uploaded["id"]]
+    refused = await local_app.call("DELETE", f"/api/files/{uploaded['id']}")
     assert (refused.status_code, opened["discussion"]["id"] in refused.json()["detail"]) == (409, True)
     path = f"/api/discussions/{opened['discussion']['id']}/messages"
-    said = await local_app.call_ok("POST", path, {"message": "And this?", "files": [made["id"]]})
-    assert said["message"]["files"] == [made["id"]]
+    reply = await local_app.call_ok("POST", path, {"message": "And this?", "files": [uploaded["id"]]})
+    assert reply["message"]["files"] == [uploaded["id"]]
 
 
 async def test_create_discussion_names_unknown_file(local_app: LocalApp) -> None:
-    made = await upload_file(local_app)
+    uploaded = await upload_file(local_app)
     refused = await local_app.call(
-        "POST", "/api/discussions", NEW_DISCUSSION_BODY | {"files": [made["id"], "file_none"]}
+        "POST", "/api/discussions", NEW_DISCUSSION_BODY | {"files": [uploaded["id"], "file_none"]}
     )
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (404, "files[1]")
     assert (await count_rows(local_app))[2:] == (0, 0)
@@ -169,19 +169,19 @@ async def test_create_discussion_names_unknown_file(local_app: LocalApp) -> None
 
 @pytest.fixture
 async def keyed_account_app(database: Database) -> AsyncIterator[AccountApp]:
-    async with create_account_app(database, environment={"LAB_KEY": "sk-lab"}) as house:
-        yield house
+    async with create_account_app(database, environment={"LAB_KEY": "sk-lab"}) as app:
+        yield app
 
 
 async def test_create_discussion_rejects_file_unreadable_by_participant_and_stores_nothing(
     keyed_account_app: AccountApp,
 ) -> None:
     ada = await keyed_account_app.create_token_headers("ada")
-    made = (await keyed_account_app.client.post("/api/files", files={"file": ("cat.png", PNG)}, headers=ada)).json()
+    uploaded = (await keyed_account_app.client.post("/api/files", files={"file": ("cat.png", PNG)}, headers=ada)).json()
     body = {
         "message": "What is it?",
         "participants": ["lab/gpt-5", {"model": "lab/deepseek-chat", "name": "Blind"}],
-        "files": [made["id"]],
+        "files": [uploaded["id"]],
     }
     refused = await keyed_account_app.client.post("/api/discussions", json=body, headers=ada)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "files[0]")
@@ -194,14 +194,16 @@ async def test_file_of_other_tenant_is_not_found(keyed_account_app: AccountApp) 
         await keyed_account_app.create_token_headers("ada"),
         await keyed_account_app.create_token_headers("bob"),
     )
-    made = (await keyed_account_app.client.post("/api/files", files={"file": ("a.txt", b"Mine.")}, headers=ada)).json()
+    uploaded = (
+        await keyed_account_app.client.post("/api/files", files={"file": ("a.txt", b"Mine.")}, headers=ada)
+    ).json()
     for method, path in (("GET", ""), ("GET", "/content"), ("DELETE", "")):
-        reply = await keyed_account_app.client.request(method, f"/api/files/{made['id']}{path}", headers=bob)
+        reply = await keyed_account_app.client.request(method, f"/api/files/{uploaded['id']}{path}", headers=bob)
         assert reply.status_code == 404
-    body = {"message": "Whose?", "participants": ["scripted/echo"], "files": [made["id"]]}
+    body = {"message": "Whose?", "participants": ["scripted/echo"], "files": [uploaded["id"]]}
     refused = await keyed_account_app.client.post("/api/discussions", json=body, headers=bob)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (404, "files[0]")
-    assert (await keyed_account_app.client.get(f"/api/files/{made['id']}/content", headers=ada)).content == b"Mine."
+    assert (await keyed_account_app.client.get(f"/api/files/{uploaded['id']}/content", headers=ada)).content == b"Mine."
 
 
 async def test_upload_requires_credentials(keyed_account_app: AccountApp) -> None:
@@ -215,10 +217,10 @@ FORM_CONTENT_TYPE = b"multipart/form-data; boundary=edge"
 
 
 class MemoryFileStore:
-    """A store that keeps what comes in a list."""
+    """A file store that appends to a list."""
 
     def __init__(self) -> None:
-        self.expected_concurrency = 1  # files at once, for which the first ones wait
+        self.expected_concurrency = 1  # each call waits until so many are active
         self.stored_files: list[tuple[str, str, bytes]] = []
         self.concurrency: list[int] = []
         self._active = 0
@@ -232,7 +234,7 @@ class MemoryFileStore:
         if self._active >= self.expected_concurrency:
             self._all_arrived.set()
         await self._all_arrived.wait()
-        await asyncio.sleep(0.01)  # in which one more could come
+        await asyncio.sleep(0.01)  # time for one call too many
         self._active -= 1
         self.stored_files.append((name, media_type, data))
         return StoredFile(id="file_1", name=name, media_type=media_type, size=len(data), created_at=0.0)
@@ -244,7 +246,7 @@ class UploadReply(Struct, frozen=True):
 
 
 class UploadApp:
-    """An upload route, and what came in through it."""
+    """An app with an upload route only, and the files it stored."""
 
     def __init__(self) -> None:
         self.file_store = MemoryFileStore()
@@ -270,15 +272,15 @@ class UploadApp:
         complete: bool = True,
         **headers: bytes,
     ) -> UploadReply:
-        """Send a body in pieces; where it does not end, nothing more comes."""
-        came = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
-        came += [{"type": "http.request", "body": b"", "more_body": False}] if complete else []
-        return await self.send_messages(came, content_type, **headers)
+        """Send a body in pieces. Without `complete`, the last message is missing."""
+        messages = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
+        messages += [{"type": "http.request", "body": b"", "more_body": False}] if complete else []
+        return await self.send_messages(messages, content_type, **headers)
 
     async def send_messages(
         self, messages: list[dict[str, Any]], content_type: bytes = FORM_CONTENT_TYPE, **headers: bytes
     ) -> UploadReply:
-        visitor = AsgiClient()
+        client = AsgiClient()
         left = iter(messages)
 
         async def receive() -> Any:
@@ -287,8 +289,8 @@ class UploadApp:
         sent = [(name.replace("_", "-").encode(), value) for name, value in headers.items()]
         scope = http_scope("/files") | {"method": "POST", "headers": [(b"content-type", content_type), *sent]}
         async with asyncio.timeout(60):
-            await self.app(scope, receive, visitor.send)
-        return UploadReply(visitor.status, msgspec.json.decode(b"".join(visitor.received_bodies)))
+            await self.app(scope, receive, client.send)
+        return UploadReply(client.status, msgspec.json.decode(b"".join(client.received_bodies)))
 
 
 @pytest.fixture
@@ -344,10 +346,10 @@ def test_form_is_parsed_for_any_chunk_boundaries(data: st.DataObject) -> None:
     whole = form_body(content)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=8)))
     pieces = [whole[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
-    door = UploadApp()
-    reply = asyncio.run(door.send(pieces))
+    upload_app = UploadApp()
+    reply = asyncio.run(upload_app.send(pieces))
     if b"\r\n--edge" not in content:
-        assert (reply.status, door.file_store.stored_files) == (201, [("a.txt", "application/pdf", content)])
+        assert (reply.status, upload_app.file_store.stored_files) == (201, [("a.txt", "application/pdf", content)])
 
 
 @pytest.mark.parametrize(
@@ -441,11 +443,11 @@ async def test_upload_spool_file_has_no_name(
     seen: list[Path] = []
     checked = module._check_content
 
-    def looking(spool: module.Spool) -> tuple[bytes, str, str]:
+    def check_spool(spool: module.Spool) -> tuple[bytes, str, str]:
         seen.extend(tmp_path.rglob("*"))
         return checked(spool)
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(module, "_check_content", looking)
+    monkeypatch.setattr(module, "_check_content", check_spool)
     assert (await upload_app.send([form_body(b"a" * 2_000_000, "../../../x")])).status == 201
     assert (seen, upload_app.file_store.stored_files[0][0]) == ([], "x")

@@ -16,8 +16,8 @@ from tests.support.databases import open_migrated_database
 
 @pytest.fixture
 async def local_app(database: Database) -> AsyncIterator[LocalApp]:
-    async with create_local_app(database) as table:
-        yield table
+    async with create_local_app(database) as app:
+        yield app
 
 
 async def test_health_and_readiness_return_ok(local_app: LocalApp) -> None:
@@ -49,13 +49,13 @@ async def test_metrics_require_metrics_token_when_accounts_are_enabled(tmp_path:
     token = "a token for prometheus"
     async with (
         open_migrated_database("sqlite", tmp_path) as database,
-        create_account_app(database, metrics_token=token) as house,
+        create_account_app(database, metrics_token=token) as account_app,
     ):
-        ada = await house.create_token_headers("ada")
+        ada = await account_app.create_token_headers("ada")
         for headers in ({}, ada):
-            refused = await house.client.get("/metrics", headers=headers)
+            refused = await account_app.client.get("/metrics", headers=headers)
             assert (refused.status_code, "MOOT_METRICS_TOKEN" in refused.json()["detail"]) == (404, True)
-        reply = await house.client.get("/metrics", headers={"Authorization": f"Bearer {token}"})
+        reply = await account_app.client.get("/metrics", headers={"Authorization": f"Bearer {token}"})
         assert (reply.status_code, "# TYPE moot_" in reply.text) == (200, True)
 
 

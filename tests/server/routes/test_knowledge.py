@@ -46,7 +46,7 @@ class ProjectSetup(Struct, frozen=True):
 
 @pytest.fixture(params=SLOW_ON_POSTGRES)
 async def project_setup(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[ProjectSetup]:
-    """A project with a discussion that was not exported yet."""
+    """A project with a discussion that has not been exported yet."""
     async with (
         database_with_accounts(request.param, tmp_path) as database,
         create_tenant_api(database) as api,
@@ -158,15 +158,15 @@ async def test_export_and_consolidate_return_503_while_draining(project_setup: P
 @pytest.mark.parametrize("path", MODEL_CALL_PATHS)
 async def test_export_and_consolidate_end_when_token_is_deleted(project_setup: ProjectSetup, path: str) -> None:
     await project_setup.api.call_ok("POST", f"/discussions/{project_setup.discussion.id}/export")
-    there = path.format(discussion=project_setup.discussion.id, project=project_setup.project)
-    asking = asyncio.create_task(project_setup.api.call("POST", there, {"model": "scripted/silence"}))
-    house = project_setup.api.services
+    target = path.format(discussion=project_setup.discussion.id, project=project_setup.project)
+    asking = asyncio.create_task(project_setup.api.call("POST", target, {"model": "scripted/silence"}))
+    services = project_setup.api.services
     async with asyncio.timeout(60):
-        while not house.revocations._watches:
+        while not services.revocations._watches:
             await asyncio.sleep(0.01)
-        for token in await house.accounts.list_tokens(ANNA):
-            await house.accounts.delete_token(ANNA, token.id)
-        await house.revocations.check_credentials()
+        for token in await services.accounts.list_tokens(ANNA):
+            await services.accounts.delete_token(ANNA, token.id)
+        await services.revocations.check_credentials()
         refused = await asking
     assert (refused.status_code, "log in again" in refused.json()["detail"]) == (401, True)
 

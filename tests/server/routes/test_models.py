@@ -26,20 +26,20 @@ def _long_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def account_app(tmp_path: Path, provider_server: ProviderServerSetup) -> AsyncIterator[AccountApp]:
-    """A server that has a key of its own for one provider, and none for another."""
-    here = f"{provider_server.url}/v1"
+    """A server with its own key for one provider, and none for another."""
+    base_url = f"{provider_server.url}/v1"
     async with (
         open_migrated_database("sqlite", tmp_path) as database,
         create_account_app(
             database,
             environment={"GIVEN_KEY": API_KEY, "BROKEN_KEY": "two\nlines", **UNREACHABLE_SERVERS},
-            given=ProviderConfig(api="openai", base_url=here, key_env="GIVEN_KEY"),
-            asked=ProviderConfig(api="openai", base_url=here, key_env="ASKED_KEY"),
-            broken=ProviderConfig(api="openai", base_url=here, key_env="BROKEN_KEY"),
-            vague=ProviderConfig(base_url=here),
-        ) as house,
+            given=ProviderConfig(api="openai", base_url=base_url, key_env="GIVEN_KEY"),
+            asked=ProviderConfig(api="openai", base_url=base_url, key_env="ASKED_KEY"),
+            broken=ProviderConfig(api="openai", base_url=base_url, key_env="BROKEN_KEY"),
+            vague=ProviderConfig(base_url=base_url),
+        ) as app,
     ):
-        yield house
+        yield app
 
 
 async def list_models(account_app: AccountApp, headers: dict[str, str], query: str = "") -> dict[str, Any]:
@@ -76,14 +76,14 @@ async def test_provider_readiness_depends_on_key_and_reachability(
     given = ProviderConfig(api="openai", base_url=f"{provider_server.url}/v1", key_env="GIVEN_KEY")
     async with (
         open_migrated_database("sqlite", tmp_path) as database,
-        create_account_app(database, environment=environment, given=given) as house,
+        create_account_app(database, environment=environment, given=given) as account_app,
     ):
-        found = await list_models(house, await house.create_token_headers("ada"))
-    told = {name: (one["ready"], one["key"]) for name, one in found.items()}
-    assert told["ollama"] == told["scripted"] == (True, "not needed")
-    assert told["given"] == (True, "server")
-    assert told["vllm"] == (False, "not needed")
-    assert told["anthropic"] == (False, "missing")
+        found = await list_models(account_app, await account_app.create_token_headers("ada"))
+    key_states = {name: (one["ready"], one["key"]) for name, one in found.items()}
+    assert key_states["ollama"] == key_states["scripted"] == (True, "not needed")
+    assert key_states["given"] == (True, "server")
+    assert key_states["vllm"] == (False, "not needed")
+    assert key_states["anthropic"] == (False, "missing")
 
 
 def test_default_model_is_one_of_listed_models() -> None:
@@ -120,9 +120,9 @@ async def test_silent_provider_times_out(tmp_path: Path, monkeypatch: pytest.Mon
         mute = ProviderConfig(api="openai", base_url=f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
         async with (
             open_migrated_database("sqlite", tmp_path) as database,
-            create_account_app(database, mute=mute) as house,
+            create_account_app(database, mute=mute) as account_app,
         ):
-            found = await list_models(house, await house.create_token_headers("ada"), "?provider=mute")
+            found = await list_models(account_app, await account_app.create_token_headers("ada"), "?provider=mute")
     assert found["mute"]["error"] == "mute did not answer within 0.05 s."
 
 

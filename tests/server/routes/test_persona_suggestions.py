@@ -17,9 +17,9 @@ SITUATION_BODY = {"situation": "I want to move.", "model": TASK_MODEL}
 async def evaluation_app(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EvaluationApp]:
     async with (
         database_with_accounts(request.param, tmp_path) as database,
-        create_evaluation_app(database) as room,
+        create_evaluation_app(database) as app,
     ):
-        yield room
+        yield app
 
 
 async def test_suggestions_lead_from_situation_to_persona(evaluation_app: EvaluationApp) -> None:
@@ -74,10 +74,10 @@ async def test_suggestions_are_limited_by_budget_and_rate(tmp_path: Path, path: 
     settings = Settings(weekly_budget_usd=1.0, rates=RateSettings(model_requests_per_minute=2))
     async with (
         database_with_accounts("sqlite", tmp_path) as database,
-        create_evaluation_app(database, settings) as room,
+        create_evaluation_app(database, settings) as app,
     ):
-        room.models.queue_answers("task-model", {"questions": []}, usd_per_million_tokens=DOLLAR_PER_TOKEN)
-        assert (await room.api.call("POST", "/persona-suggestions/questions", SITUATION_BODY)).status_code == 200
-        assert (await room.api.call("POST", path, SITUATION_BODY)).status_code == 402
-        assert (await room.api.call("POST", path, SITUATION_BODY)).status_code == 429
-        assert len(room.models.requests) == 1
+        app.models.queue_answers("task-model", {"questions": []}, usd_per_million_tokens=DOLLAR_PER_TOKEN)
+        assert (await app.api.call("POST", "/persona-suggestions/questions", SITUATION_BODY)).status_code == 200
+        assert (await app.api.call("POST", path, SITUATION_BODY)).status_code == 402
+        assert (await app.api.call("POST", path, SITUATION_BODY)).status_code == 429
+        assert len(app.models.requests) == 1

@@ -128,8 +128,8 @@ async def test_preset_change_rejects_removing_participant_used_in_options(
 async def test_preset_requires_own_persona_and_survives_its_deletion(preset_harness: PresetHarness) -> None:
     cook = await preset_harness.personas.create_persona(ANNA, PersonaDraft(name="Cook", description="Cooks."))
     foreign = await preset_harness.personas.create_persona(BERT, PersonaDraft(name="Spy", description="Spies."))
-    seats = [{"model": "scripted/echo", "persona": cook.id}]
-    now = await preset_harness.create_preset(participants=seats)
+    participants = [{"model": "scripted/echo", "persona": cook.id}]
+    now = await preset_harness.create_preset(participants=participants)
     assert now.participants[0].name == "Cook"
     with pytest.raises(NotFound, match=r"^participants\[0\]\.persona: "):
         await preset_harness.create_preset(participants=[{"model": "scripted/echo", "persona": foreign.id}])

@@ -19,8 +19,8 @@ SERVER_KEY = "sk-server-9876543210"
 async def account_app(database: Database) -> AsyncIterator[AccountApp]:
     async with create_account_app(
         database, environment={"GROQ_API_KEY": SERVER_KEY, "MISTRAL_API_KEY": "two\nlines"}
-    ) as house:
-        yield house
+    ) as app:
+        yield app
 
 
 async def key_statuses(account_app: AccountApp, headers: dict[str, str]) -> dict[str, str]:
@@ -111,32 +111,32 @@ async def test_invalid_key_is_rejected_and_never_logged(
 
 
 async def test_stored_key_is_ignored_after_provider_address_changes(database: Database) -> None:
-    async with create_account_app(database) as house:
-        ada = await house.create_token_headers("ada")
-        await house.client.put("/api/keys/lab", json={"key": CANARY}, headers=ada)
+    async with create_account_app(database) as account_app:
+        ada = await account_app.create_token_headers("ada")
+        await account_app.client.put("/api/keys/lab", json={"key": CANARY}, headers=ada)
     moved = ProviderConfig(api="openai", base_url="http://evil.example/v1", key_env="LAB_KEY")
-    async with create_account_app(database, lab=moved) as house:
-        assert (await key_statuses(house, ada))["lab"] == "missing"
+    async with create_account_app(database, lab=moved) as account_app:
+        assert (await key_statuses(account_app, ada))["lab"] == "missing"
 
 
 async def test_stored_key_appears_in_no_response_log_or_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     async with (
         open_migrated_database("sqlite", tmp_path) as database,
-        create_account_app(database, environment={"GROQ_API_KEY": SERVER_KEY}) as house,
+        create_account_app(database, environment={"GROQ_API_KEY": SERVER_KEY}) as account_app,
     ):
-        ada = await house.create_token_headers("ada")
+        ada = await account_app.create_token_headers("ada")
         replies = [
-            await house.client.put("/api/keys/lab", json={"key": CANARY}, headers=ada),
-            await house.client.put("/api/keys/lab", json={"key": CANARY, "more": 1}, headers=ada),
-            await house.client.put(
+            await account_app.client.put("/api/keys/lab", json={"key": CANARY}, headers=ada),
+            await account_app.client.put("/api/keys/lab", json={"key": CANARY, "more": 1}, headers=ada),
+            await account_app.client.put(
                 "/api/keys/lab",
                 content=f'{{"key": "{CANARY}"',
                 headers=ada | {"Content-Type": "application/json"},
             ),
-            await house.client.get("/api/providers", headers=ada),
-            await house.client.get("/api/me", headers=ada),
-            await house.client.delete("/api/keys/lab", headers=ada),
+            await account_app.client.get("/api/providers", headers=ada),
+            await account_app.client.get("/api/me", headers=ada),
+            await account_app.client.delete("/api/keys/lab", headers=ada),
         ]
         stored = read_database_files(tmp_path)
     assert [reply.status_code for reply in replies] == [204, 400, 400, 200, 200, 204]

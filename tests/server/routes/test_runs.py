@@ -1,4 +1,4 @@
-"""The routes of lanes: what they answer, in which words, and what is wished then."""
+"""The routes of lanes and runs: replies, errors and stored commands."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -18,7 +18,7 @@ DEBATE_BODY = {"participants": ["scripted/echo", "scripted/echo"], "mode": "deba
 
 
 class DebateLanes:
-    """A debate of two in which Beta failed, that nobody executes."""
+    """A debate of two participants in which Beta failed. No worker executes it."""
 
     def __init__(self, local_app: LocalApp, run: str, message: str, run_writer: RunWriter) -> None:
         self.local_app = local_app
@@ -35,17 +35,17 @@ class DebateLanes:
 
 @pytest.fixture
 async def debate_lanes(database: Database) -> AsyncIterator[DebateLanes]:
-    async with create_local_app(database) as table:
-        opened = await table.create_discussion(**DEBATE_BODY)
+    async with create_local_app(database) as app:
+        opened = await app.create_discussion(**DEBATE_BODY)
         run = opened["run"]["id"]
-        held = await table.services.runs.acquire_lease(run, table.worker.id)
-        assert held is not None
-        pen = RunWriter(database, held)
-        await pen.write_records(
-            [make_turn(held, "alpha"), make_turn(held, "beta", status="failed")],
+        lease = await app.services.runs.acquire_lease(run, app.worker.id)
+        assert lease is not None
+        writer = RunWriter(database, lease)
+        await writer.write_records(
+            [make_turn(lease, "alpha"), make_turn(lease, "beta", status="failed")],
             [make_lane("alpha", "debate"), make_lane("beta", error="Key rejected.")],
         )
-        yield DebateLanes(table, run, opened["message"]["id"], pen)
+        yield DebateLanes(app, run, opened["message"]["id"], writer)
 
 
 async def test_lane_messages_contain_lane_status(debate_lanes: DebateLanes) -> None:
@@ -74,8 +74,8 @@ async def test_lane_messages_of_unknown_participant_return_404(debate_lanes: Deb
 async def test_stop_lane_stores_stop_request(debate_lanes: DebateLanes) -> None:
     status, run = await debate_lanes.call("POST", "lanes/alpha/stop")
     assert (status, run["id"], run["status"]) == (200, debate_lanes.run, "running")
-    wishes = await debate_lanes.local_app.services.runs.pending_commands(debate_lanes.run)
-    assert (wishes.stop_reason, wishes.stopped_participants) == (None, ("alpha",))
+    commands = await debate_lanes.local_app.services.runs.pending_commands(debate_lanes.run)
+    assert (commands.stop_reason, commands.stopped_participants) == (None, ("alpha",))
     status, _ = await debate_lanes.call("POST", "lanes/omega/stop")
     assert status == 404
 
@@ -152,12 +152,12 @@ async def test_retry_of_unknown_participant_returns_404(debate_lanes: DebateLane
 
 @pytest.fixture
 async def local_app(database: Database) -> AsyncIterator[LocalApp]:
-    async with create_local_app(database) as table:
-        yield table
+    async with create_local_app(database) as app:
+        yield app
 
 
 async def create_ended_run(local_app: LocalApp) -> str:
-    """A run of five events that is over."""
+    """Create a completed run with five events."""
     run: str = (await local_app.create_discussion())["run"]["id"]
     await local_app.record_answer(run, "A ", "meeting ", "of minds.")
     return run
@@ -221,11 +221,11 @@ async def test_run_ending_during_resume_is_streamed_to_its_end(
 ) -> None:
     run = (await local_app.create_discussion())["run"]["id"]
     await local_app.record_answer(run, "A ", status=None)
-    standing = EventLog.run_progress
+    read_progress = EventLog.run_progress
 
     async def ending_meanwhile(events: EventLog, tenant: str, id: str) -> RunProgress:
         monkeypatch.undo()
-        found = await standing(events, tenant, id)
+        found = await read_progress(events, tenant, id)
         await local_app.record_answer(run, "meeting.")
         return found
 
@@ -242,13 +242,13 @@ async def test_stop_run_stores_request_and_leaves_ended_run_unchanged(local_app:
     assert (await local_app.services.runs.pending_commands(run)).stop_reason is None
     await local_app.call_ok("POST", f"/api/runs/{run}/stop")
     assert (await local_app.services.runs.pending_commands(run)).stop_reason == "stopped_by_user"
-    nobody = await local_app.call("POST", f"/api/runs/{run}/stop", {"participant": "omega"})
-    assert nobody.status_code == 404
+    reply = await local_app.call("POST", f"/api/runs/{run}/stop", {"participant": "omega"})
+    assert reply.status_code == 404
 
     await local_app.record_answer(run, "A meeting.")
     assert (await local_app.call_ok("POST", f"/api/runs/{run}/stop"))["status"] == "completed"
-    nobody = await local_app.call("POST", f"/api/runs/{run}/stop", {"participant": "omega"})
-    assert nobody.status_code == 404
+    reply = await local_app.call("POST", f"/api/runs/{run}/stop", {"participant": "omega"})
+    assert reply.status_code == 404
 
 
 async def test_activity_counts_active_runs_per_discussion(local_app: LocalApp) -> None:
@@ -256,8 +256,8 @@ async def test_activity_counts_active_runs_per_discussion(local_app: LocalApp) -
     one, two = await local_app.create_discussion(), await local_app.create_discussion()
     more = await local_app.call_ok("POST", f"/api/discussions/{two['discussion']['id']}/messages", {"message": "And?"})
     ids = [opened["discussion"]["id"] for opened in (one, two)]
-    told = await local_app.call_ok("GET", "/api/activity")
-    assert told == [{"discussion": ids[0], "runs": 1}, {"discussion": ids[1], "runs": 2}]
+    activity = await local_app.call_ok("GET", "/api/activity")
+    assert activity == [{"discussion": ids[0], "runs": 1}, {"discussion": ids[1], "runs": 2}]
     await local_app.record_answer(one["run"]["id"], "A meeting.")
     await local_app.record_answer(more["run"]["id"], "A meeting.")
     assert await local_app.call_ok("GET", "/api/activity") == [{"discussion": ids[1], "runs": 1}]

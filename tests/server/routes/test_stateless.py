@@ -1,4 +1,4 @@
-"""The stateless endpoint over HTTP: what it takes, whom it refuses with which words, and what becomes of a reader."""
+"""The stateless endpoint over HTTP: requests, errors and disconnects."""
 
 import asyncio
 import gc
@@ -40,15 +40,15 @@ from tests.support.stateless_requests import (
 
 CHAT_PATH = "/api/stateless/chat"
 REQUEST_KEY = "sk-canary-request-4e1b7a"
-VOLATILE_TABLES = {"rate_limit", "session"}  # what calls of any kind change
+VOLATILE_TABLES = {"rate_limit", "session"}  # every request changes them
 ANSWER = '[{"type":"text","content":"Look."},{"type":"action","name":"wb_open"}]'
 
 
 @pytest.fixture
 async def local_app(tmp_path: Path) -> AsyncIterator[LocalApp]:
-    """The application for the user of this machine, who needs no log-in."""
-    async with open_migrated_database("sqlite", tmp_path) as database, create_local_app(database) as here:
-        yield here
+    """The application for the user of this machine, without a login."""
+    async with open_migrated_database("sqlite", tmp_path) as database, create_local_app(database) as app:
+        yield app
 
 
 async def read_tables(database: Database) -> dict[str, list[Any]]:
@@ -78,9 +78,9 @@ async def test_stateless_chat_streams_turn_events(local_app: LocalApp) -> None:
 
 async def test_stateless_chat_stores_only_charges(database: Database) -> None:
     asked = chat_request(MIRA, TOM, model="scripted/teacher", directorState=director_state(agent_response("mira")))
-    async with create_local_app(database) as here:
+    async with create_local_app(database) as app:
         before = await read_tables(database)
-        assert event_types(parse_events((await here.call("POST", CHAT_PATH, asked)).text))[-1] == "done"
+        assert event_types(parse_events((await app.call("POST", CHAT_PATH, asked)).text))[-1] == "done"
     after = await read_tables(database)
     assert {name for name in after if after[name] != before[name]} == {"charge"}
     assert sorted(await charge_purposes(database)) == ["answer", "director"]
@@ -163,8 +163,8 @@ async def test_stateless_chat_rejects_too_large_body(local_app: LocalApp) -> Non
 async def test_deeply_nested_json_gets_valid_response(local_app: LocalApp, depth: int) -> None:
     deep = "[" * depth + "]" * depth
     ledger = msgspec.json.encode(whiteboard_action("wb_open", deep="DEEP")).decode()
-    said = director_state(agent_response("mira", whiteboardActions=["LEDGER"]), whiteboard_ledger=({"LEDGER": 1},))
-    asked = msgspec.json.encode(chat_request(MIRA, model="scripted/echo", directorState=said)).decode()
+    state = director_state(agent_response("mira", whiteboardActions=["LEDGER"]), whiteboard_ledger=({"LEDGER": 1},))
+    asked = msgspec.json.encode(chat_request(MIRA, model="scripted/echo", directorState=state)).decode()
     asked = asked.replace('{"LEDGER":1}', ledger).replace('"LEDGER"', ledger).replace('"DEEP"', deep)
     headers = {"content-type": "application/json"}
     reply = await local_app.client.post(CHAT_PATH, content=asked, headers=headers)
@@ -178,8 +178,8 @@ async def test_deeply_nested_json_gets_valid_response(local_app: LocalApp, depth
 async def test_huge_numbers_get_valid_response(local_app: LocalApp, number: str) -> None:
     odd = whiteboard_action("wb_draw_shape", shape="circle", x="NUMBER", y=1)
     words = whiteboard_action("wb_draw_text", content="NUMBER", x=1, y=1)
-    said = director_state(whiteboard_ledger=(odd, words))
-    asked = msgspec.json.encode(chat_request(MIRA, model="scripted/echo", directorState=said)).decode()
+    state = director_state(whiteboard_ledger=(odd, words))
+    asked = msgspec.json.encode(chat_request(MIRA, model="scripted/echo", directorState=state)).decode()
     headers = {"content-type": "application/json"}
     reply = await local_app.client.post(CHAT_PATH, content=asked.replace('"NUMBER"', number), headers=headers)
     assert reply.status_code in {200, 400}
@@ -202,32 +202,36 @@ async def test_request_key_is_used_and_never_stored(database: Database) -> None:
     lab = FakeProviderServer(Scripts({**BUILT_IN_SCRIPTS, "m": Script(answer=ANSWER)}))
     async with lab_serving(lab) as url:
         config = ProviderConfig(api="openai", base_url=f"{url}/v1", key_env="LAB_KEY")
-        async with create_account_app(database, local=True, environment={"LAB_KEY": "sk-server"}, lab=config) as house:
+        async with create_account_app(
+            database, local=True, environment={"LAB_KEY": "sk-server"}, lab=config
+        ) as account_app:
             await Budgets(database).set_limit("local", 0.0)
             before = await read_tables(database)
             for model, ending in (("lab/m", ["agent_end", "done"]), ("lab/unauthorized", ["error", "done"])):
-                reply = await house.client.post(CHAT_PATH, json=chat_request(MIRA, model=model, apiKey=REQUEST_KEY))
+                reply = await account_app.client.post(
+                    CHAT_PATH, json=chat_request(MIRA, model=model, apiKey=REQUEST_KEY)
+                )
                 assert event_types(parse_events(reply.text))[-2:] == ending
                 assert REQUEST_KEY not in reply.text
             assert {call.key for call in lab.received_requests} == {REQUEST_KEY}
             assert await read_tables(database) == before, "not even a charge"
             assert REQUEST_KEY not in cached_keys()
             await Budgets(database).set_limit("local", 1.0)
-            await house.client.post(CHAT_PATH, json=chat_request(MIRA, model="lab/m"))
+            await account_app.client.post(CHAT_PATH, json=chat_request(MIRA, model="lab/m"))
             assert lab.received_requests[-1].key == "sk-server"
             assert "sk-server" in cached_keys(), "this is how a key would be found"
             assert await charge_purposes(database) == ["answer"]
 
 
 def cached_keys() -> set[str]:
-    """All keys on all rings that anybody holds."""
+    """Return the keys of all key rings in memory."""
     gc.collect()
     rings = [one for one in gc.get_objects() if isinstance(one, KeyRing)]
     return {key.secret for ring in rings for key in ring._keys}
 
 
 class ChatClient(AsgiClient):
-    """Somebody who sends a request, and reads until it leaves."""
+    """Sends one request, and reads until it disconnects."""
 
     def __init__(self, request_body: object) -> None:
         super().__init__()
@@ -246,13 +250,13 @@ class ChatClient(AsgiClient):
 
 async def test_disconnect_ends_stateless_turn(local_app: LocalApp) -> None:
     client = ChatClient(chat_request(MIRA, model="scripted/endless"))
-    reading = client.start_request(local_app.app)
+    task = client.start_request(local_app.app)
     stateless = local_app.services.stateless
     async with asyncio.timeout(60):
         await client.wait_for(b"text_delta")
         assert len(stateless) == 1
         client.disconnected.set()
-        await reading
+        await task
         while len(stateless):
             await asyncio.sleep(0.001)
     assert await charge_purposes(local_app.services.database) == ["answer"]
@@ -262,12 +266,12 @@ async def test_idle_stateless_stream_sends_heartbeats(local_app: LocalApp, monke
     monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.0)
     monkeypatch.setattr(ephemeral, "POLL_SECONDS", 0.001)
     client = ChatClient(chat_request(MIRA, LI, model="scripted/silence"))
-    reading = client.start_request(local_app.app)
+    task = client.start_request(local_app.app)
     async with asyncio.timeout(60):
         await client.wait_for(b"thinking")
-        came = len(client.received_bodies)
+        count = len(client.received_bodies)
         await client.wait_for(sse.HEARTBEAT_FRAME * 3)
         client.disconnected.set()
-        await reading
-    assert set(client.received_bodies[came:]) <= {sse.HEARTBEAT_FRAME}
+        await task
+    assert set(client.received_bodies[count:]) <= {sse.HEARTBEAT_FRAME}
     assert sse.HEARTBEAT_FRAME.startswith(b":")

@@ -126,8 +126,8 @@ async def test_list_tools_contains_all_servers_and_connection_errors(
 
 async def test_participant_tools_must_name_existing_servers_and_tools(api: TenantApi) -> None:
     async def create_with_tools(*tools: str) -> Any:
-        seat = {"model": "scripted/echo", "tools": list(tools)}
-        return await api.call("POST", "/discussions", {"message": "Why?", "participants": [seat]})
+        participant = {"model": "scripted/echo", "tools": list(tools)}
+        return await api.call("POST", "/discussions", {"message": "Why?", "participants": [participant]})
 
     right = await create_with_tools("notes", "moot/search_knowledge")
     assert right.json()["discussion"]["participants"][0]["tools"] == ["notes", "moot/search_knowledge"]

@@ -1,4 +1,4 @@
-"""The routes of transcripts; journeys show what is in them."""
+"""The routes of transcripts. Other tests check the content."""
 
 from collections.abc import AsyncIterator
 
@@ -15,8 +15,8 @@ MEDIA_TYPES = {"md": "text/markdown", "json": "application/json", "html": "text/
 
 @pytest.fixture
 async def local_app(database: Database) -> AsyncIterator[LocalApp]:
-    async with create_local_app(database) as table:
-        yield table
+    async with create_local_app(database) as app:
+        yield app
 
 
 @pytest.mark.parametrize("form", MEDIA_TYPES)
@@ -38,8 +38,8 @@ async def test_html_and_json_transcripts_can_be_parsed(local_app: LocalApp) -> N
     path = f"/api/discussions/{opened['discussion']['id']}/transcript"
     page = parse_safe_html((await local_app.call("GET", f"{path}.html")).text)
     assert page.texts("div", "words") == ["What is a moot?", "Round. <script>alert(1)</script>"]
-    told = msgspec.json.decode((await local_app.call("GET", f"{path}.json")).content, type=TranscriptDocument)
-    assert [message.content for message in told.messages] == page.texts("div", "words")
+    transcript = msgspec.json.decode((await local_app.call("GET", f"{path}.json")).content, type=TranscriptDocument)
+    assert [message.content for message in transcript.messages] == page.texts("div", "words")
 
 
 @pytest.mark.parametrize("form", MEDIA_TYPES)

@@ -1,4 +1,4 @@
-"""The routes of versions: what they take, and in which words they refuse. Journeys show what comes of it."""
+"""The routes of versions: requests and errors. Other tests check the effects."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -12,7 +12,7 @@ from tests.support.app_fixture import LocalApp, create_local_app
 
 
 class Turn:
-    """An answer, in a discussion in which nobody speaks."""
+    """An answer in a discussion without a live run."""
 
     def __init__(self, local_app: LocalApp, discussion: str, id: str) -> None:
         self.local_app = local_app
@@ -26,15 +26,15 @@ class Turn:
 
 @pytest.fixture
 async def turn(database: Database) -> AsyncIterator[Turn]:
-    async with create_local_app(database) as table:
-        opened = await table.create_discussion(mode="single")
-        await table.record_answer(opened["run"]["id"], "A meeting.")
+    async with create_local_app(database) as app:
+        opened = await app.create_discussion(mode="single")
+        await app.record_answer(opened["run"]["id"], "A meeting.")
         id = opened["discussion"]["id"]
-        answer = (await table.call_ok("GET", f"/api/discussions/{id}"))["messages"][-1]
+        answer = (await app.call_ok("GET", f"/api/discussions/{id}"))["messages"][-1]
         async with database.write() as connection:
             of_then = update(message).where(message.c.id == answer["id"]).values(visible_until=answer["seq"] - 1)
             await connection.execute(of_then)
-        yield Turn(table, id, answer["id"])
+        yield Turn(app, id, answer["id"])
 
 
 async def test_regenerate_turn_starts_run_and_conflicts_while_active(turn: Turn) -> None:

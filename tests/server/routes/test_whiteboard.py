@@ -1,4 +1,4 @@
-"""The routes of a board; journeys through lessons show what is on it."""
+"""The routes of a whiteboard. Other tests check what is drawn."""
 
 from collections.abc import AsyncIterator
 
@@ -11,8 +11,8 @@ from tests.support.app_fixture import LocalApp, create_local_app
 
 @pytest.fixture
 async def local_app(database: Database) -> AsyncIterator[LocalApp]:
-    async with create_local_app(database) as table:
-        yield table
+    async with create_local_app(database) as app:
+        yield app
 
 
 async def test_discussion_without_drawings_has_empty_whiteboard(local_app: LocalApp) -> None:
@@ -32,7 +32,7 @@ async def test_discussion_without_drawings_has_empty_whiteboard(local_app: Local
 async def test_whiteboard_image_is_served_with_safe_headers(
     local_app: LocalApp, monkeypatch: pytest.MonkeyPatch, form: str, kind: str, begins: bytes
 ) -> None:
-    monkeypatch.setattr(image_renderer, "RENDER_TIMEOUT_SECONDS", 120.0)  # it includes the start of a process
+    monkeypatch.setattr(image_renderer, "RENDER_TIMEOUT_SECONDS", 120.0)  # a process has to start first
     id = (await local_app.create_discussion())["discussion"]["id"]
     reply = await local_app.call("GET", f"/api/discussions/{id}/whiteboard.{form}")
     assert reply.status_code == 200

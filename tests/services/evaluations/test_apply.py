@@ -1,4 +1,4 @@
-"""Accepting: one's own persona is changed, any other becomes one's own, and all of it can be undone."""
+"""Applying an improvement changes the tenant's own persona or copies another one. Both can be undone."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -26,19 +26,19 @@ SCEPTIC = "shipped_sceptic"
 async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EvaluationApp]:
     async with (
         database_with_accounts(request.param, tmp_path) as database,
-        create_evaluation_app(database) as room,
+        create_evaluation_app(database) as app,
     ):
-        yield room
+        yield app
 
 
 async def create_improved_evaluation(
     harness: EvaluationApp, text: str = "You name sources.", **answer_options: Any
 ) -> Evaluation:
-    """Let a trial have a round that is better."""
-    trial = await harness.create_evaluation(True, False, **answer_options)
+    """Create an evaluation with a better round."""
+    evaluation = await harness.create_evaluation(True, False, **answer_options)
     harness.models.queue_answers("judge", rewrite_reply(text), judge_reply(True, True))
-    await harness.improve_evaluation(trial["id"])
-    return await harness.services.evaluations.get_evaluation(ANNA, trial["id"])
+    await harness.improve_evaluation(evaluation["id"])
+    return await harness.services.evaluations.get_evaluation(ANNA, evaluation["id"])
 
 
 async def participant_persona(harness: EvaluationApp, evaluation: Evaluation) -> str | None:
@@ -48,82 +48,82 @@ async def participant_persona(harness: EvaluationApp, evaluation: Evaluation) ->
 
 async def test_apply_improvement_changes_own_persona_and_undo_restores_it(harness: EvaluationApp) -> None:
     own = await harness.services.personas.create_persona(ANNA, PersonaDraft(name="Ada", description="You count."))
-    trial = await create_improved_evaluation(harness, "You count, and name sources.", persona=own.id)
-    accepted = await harness.services.improvement_applier.apply_improvement(CALLER, trial.id)
+    evaluation = await create_improved_evaluation(harness, "You count, and name sources.", persona=own.id)
+    accepted = await harness.services.improvement_applier.apply_improvement(CALLER, evaluation.id)
     assert accepted.applied_improvement is not None
     assert (accepted.applied_improvement.before, accepted.applied_improvement.is_new_persona) == ("You count.", False)
     now = await harness.services.personas.get_persona(ANNA, own.id)
     assert now.description == "You count, and name sources."
-    assert await participant_persona(harness, trial) == own.id
-    await harness.services.improvement_applier.undo_improvement(CALLER, trial.id)
+    assert await participant_persona(harness, evaluation) == own.id
+    await harness.services.improvement_applier.undo_improvement(CALLER, evaluation.id)
     assert await harness.services.personas.get_persona(ANNA, own.id) == own
 
 
 async def test_apply_improvement_copies_shipped_persona(harness: EvaluationApp) -> None:
-    trial = await create_improved_evaluation(harness, persona=SCEPTIC)
+    evaluation = await create_improved_evaluation(harness, persona=SCEPTIC)
     before = await harness.services.personas.get_persona(ANNA, SCEPTIC)
-    accepted = await harness.services.improvement_applier.apply_improvement(CALLER, trial.id)
+    accepted = await harness.services.improvement_applier.apply_improvement(CALLER, evaluation.id)
     assert await harness.services.personas.get_persona(ANNA, SCEPTIC) == before
-    made = await harness.services.personas.get_persona(ANNA, await participant_persona(harness, trial) or "")
+    made = await harness.services.personas.get_persona(ANNA, await participant_persona(harness, evaluation) or "")
     assert (made.name, made.system_prompt, made.builtin) == ("Sceptic, improved", "You name sources.", False)
     assert (made.description, made.traits) == (before.description, before.traits)
     assert accepted.applied_improvement is not None
     assert (accepted.applied_improvement.persona, accepted.applied_improvement.previous_persona) == (made.id, SCEPTIC)
-    await harness.services.improvement_applier.undo_improvement(CALLER, trial.id)
-    assert await participant_persona(harness, trial) == SCEPTIC
-    again = await harness.services.improvement_applier.apply_improvement(CALLER, trial.id)
+    await harness.services.improvement_applier.undo_improvement(CALLER, evaluation.id)
+    assert await participant_persona(harness, evaluation) == SCEPTIC
+    again = await harness.services.improvement_applier.apply_improvement(CALLER, evaluation.id)
     assert again.applied_improvement is not None
 
 
 async def test_apply_improvement_replaces_shared_persona_for_one_participant(harness: EvaluationApp) -> None:
-    trial = await create_improved_evaluation(harness, shared_persona=SCEPTIC)
-    assert await participant_persona(harness, trial) is None
-    await harness.services.improvement_applier.apply_improvement(CALLER, trial.id)
-    made = await harness.services.personas.get_persona(ANNA, await participant_persona(harness, trial) or "")
+    evaluation = await create_improved_evaluation(harness, shared_persona=SCEPTIC)
+    assert await participant_persona(harness, evaluation) is None
+    await harness.services.improvement_applier.apply_improvement(CALLER, evaluation.id)
+    made = await harness.services.personas.get_persona(ANNA, await participant_persona(harness, evaluation) or "")
     assert made.name == "Sceptic, improved"
-    await harness.services.improvement_applier.undo_improvement(CALLER, trial.id)
-    assert await participant_persona(harness, trial) is None
+    await harness.services.improvement_applier.undo_improvement(CALLER, evaluation.id)
+    assert await participant_persona(harness, evaluation) is None
 
 
 async def test_apply_improvement_is_rejected_when_persona_was_changed(harness: EvaluationApp) -> None:
     own = await harness.services.personas.create_persona(ANNA, PersonaDraft(name="Ada", description="You count."))
-    trial = await create_improved_evaluation(harness, persona=own.id)
+    evaluation = await create_improved_evaluation(harness, persona=own.id)
     await harness.services.personas.update_persona(ANNA, own.id, PersonaChange(description="You add."))
     with pytest.raises(Conflict, match="changed"):
-        await harness.services.improvement_applier.apply_improvement(CALLER, trial.id)
+        await harness.services.improvement_applier.apply_improvement(CALLER, evaluation.id)
     assert (await harness.services.personas.get_persona(ANNA, own.id)).description == "You add."
 
 
 async def test_undo_improvement_is_rejected_when_persona_was_changed(harness: EvaluationApp) -> None:
     own = await harness.services.personas.create_persona(ANNA, PersonaDraft(name="Ada", description="You count."))
-    trial = await create_improved_evaluation(harness, persona=own.id)
-    await harness.services.improvement_applier.apply_improvement(CALLER, trial.id)
+    evaluation = await create_improved_evaluation(harness, persona=own.id)
+    await harness.services.improvement_applier.apply_improvement(CALLER, evaluation.id)
     await harness.services.personas.update_persona(ANNA, own.id, PersonaChange(description="You add."))
     with pytest.raises(Conflict, match="stays as it is"):
-        await harness.services.improvement_applier.undo_improvement(CALLER, trial.id)
+        await harness.services.improvement_applier.undo_improvement(CALLER, evaluation.id)
     assert (await harness.services.personas.get_persona(ANNA, own.id)).description == "You add."
 
 
 async def test_apply_improvement_is_rejected_when_participant_has_other_persona(
     harness: EvaluationApp,
 ) -> None:
-    trial = await create_improved_evaluation(harness, persona=SCEPTIC)
-    message = await harness.services.discussions.find_message(ANNA, trial.message)
-    seated = await harness.services.participant_resolver.resolve_participants(ANNA, ["scripted/alpha"])
-    await harness.services.discussions.update_discussion(ANNA, message.discussion, {"participants": seated})
+    evaluation = await create_improved_evaluation(harness, persona=SCEPTIC)
+    message = await harness.services.discussions.find_message(ANNA, evaluation.message)
+    participants = await harness.services.participant_resolver.resolve_participants(ANNA, ["scripted/alpha"])
+    await harness.services.discussions.update_discussion(ANNA, message.discussion, {"participants": participants})
     with pytest.raises(Conflict, match="another persona"):
-        await harness.services.improvement_applier.apply_improvement(CALLER, trial.id)
+        await harness.services.improvement_applier.apply_improvement(CALLER, evaluation.id)
 
 
 async def test_apply_improvement_is_rejected_without_better_round(harness: EvaluationApp) -> None:
-    trial = await harness.create_evaluation(True, False)
+    evaluation = await harness.create_evaluation(True, False)
     with pytest.raises(Conflict, match="No round"):
-        await harness.services.improvement_applier.apply_improvement(CALLER, trial["id"])
+        await harness.services.improvement_applier.apply_improvement(CALLER, evaluation["id"])
     with pytest.raises(Conflict, match="nothing to undo"):
-        await harness.services.improvement_applier.undo_improvement(CALLER, trial["id"])
+        await harness.services.improvement_applier.undo_improvement(CALLER, evaluation["id"])
 
 
 async def test_improve_is_rejected_after_improvement_was_applied(harness: EvaluationApp) -> None:
-    trial = await create_improved_evaluation(harness)
-    await harness.services.improvement_applier.apply_improvement(CALLER, trial.id)
-    assert (await harness.api.call("POST", f"/evaluations/{trial.id}/improve")).status_code == 409
+    evaluation = await create_improved_evaluation(harness)
+    await harness.services.improvement_applier.apply_improvement(CALLER, evaluation.id)
+    assert (await harness.api.call("POST", f"/evaluations/{evaluation.id}/improve")).status_code == 409

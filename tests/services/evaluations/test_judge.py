@@ -1,4 +1,4 @@
-"""A judge decides on each assertion: once each, at temperature 0, and whatever the answer says to it."""
+"""The judge gives one verdict for each assertion, at temperature 0, and ignores instructions in the answer."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -20,9 +20,9 @@ TWO_ASSERTIONS = parse_assertions(ASSERTIONS)
 async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EvaluationApp]:
     async with (
         database_with_accounts(request.param, tmp_path) as database,
-        create_evaluation_app(database) as room,
+        create_evaluation_app(database) as app,
     ):
-        yield room
+        yield app
 
 
 @pytest.mark.parametrize(
@@ -38,8 +38,8 @@ async def test_judge_model_is_named_model_or_task_model_or_own_model(
 ) -> None:
     harness.models.queue_answers(asked, judge_reply(True, True))
     message = await harness.record_answer(task_model=task_model, title="A table")
-    judged = await harness.services.evaluation_judge.evaluate_answer(CALLER, message.id, TWO_ASSERTIONS, judge)
-    assert judged.evaluation.judge == f"scripted/{asked}"
+    evaluation = await harness.services.evaluation_judge.evaluate_answer(CALLER, message.id, TWO_ASSERTIONS, judge)
+    assert evaluation.evaluation.judge == f"scripted/{asked}"
     (request,) = harness.models.requests
     assert (request.model, request.temperature) == (asked, 0.0)
 
@@ -47,10 +47,10 @@ async def test_judge_model_is_named_model_or_task_model_or_own_model(
 async def test_judge_is_asked_again_until_verdicts_are_complete(harness: EvaluationApp) -> None:
     message = await harness.record_answer()
     harness.models.queue_answers("judge", judge_reply(True), judge_reply(True, False))
-    judged = await harness.services.evaluation_judge.evaluate_answer(
+    evaluation = await harness.services.evaluation_judge.evaluate_answer(
         CALLER, message.id, TWO_ASSERTIONS, "scripted/judge"
     )
-    assert [one.passed for one in judged.evaluation.verdicts] == [True, False]
+    assert [one.passed for one in evaluation.evaluation.verdicts] == [True, False]
     assert "exactly one verdict on each of the 2" in last_user_text(harness.models.requests[1])
     assert (await harness.usage_by_purpose())["assertion"]["calls"] == 1, "both asks are one charge"
 

@@ -191,7 +191,7 @@ async def test_set_password_and_delete_reject_unknown_account(database: Database
 
 
 class ObservedPasswords(Passwords):
-    """Tells when a password has been found right or wrong."""
+    """Records when a password check ends."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -22,7 +22,7 @@ FAR_FUTURE = 1e11
 
 
 async def add_credentials(database: Database) -> None:
-    """Anna has a session, a session that is over, and a token; Bert has nothing."""
+    """Give Anna a session, an expired session and a token. Bert has nothing."""
     await create_accounts(database)
     async with database.write() as connection:
         for secret, until in (("here", FAR_FUTURE), ("over", 1.0)):

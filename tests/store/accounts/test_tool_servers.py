@@ -37,9 +37,9 @@ async def test_server_is_stored_replaced_and_deleted_per_tenant(servers: ToolSer
 async def test_headers_are_encrypted_for_their_url(servers: ToolServers, database: Database) -> None:
     await servers.store_server(ANNA, "notes", URL, HEADERS)
     async with database.write() as connection:
-        (sealed,) = (await connection.execute(select(tool_server.c.sealed))).scalars()
+        (encrypted,) = (await connection.execute(select(tool_server.c.sealed))).scalars()
         await connection.execute(update(tool_server).values(url="https://evil.example"))
-    assert b"canary" not in sealed
+    assert b"canary" not in encrypted
     with pytest.raises(MissingKey, match="store it again"):
         await servers.load_server(ANNA, "notes")
 

@@ -26,7 +26,7 @@ class FakeClock:
 
 
 class BudgetHarness:
-    """Anna's budget, runs that she starts, and what they cost; all of it at a moment of the test's choice."""
+    """Anna's budget, her runs and their cost. The test sets the clock."""
 
     def __init__(self, database: Database, default_usd: float | None) -> None:
         self.database = database
@@ -34,7 +34,7 @@ class BudgetHarness:
         self.budgets = Budgets(database, default_usd, self.clock)
 
     async def create_run_with_reservation(self, estimate_usd: float, account: str = ANNA) -> str:
-        """Store a run of the other's, or of Anna, with what it may cost."""
+        """Store a run of Anna or of another account, with its reserved cost."""
         discussion = await create_discussion(self.database, account)
         new = await create_run(self.database, discussion, owner=account)
         try:
@@ -51,8 +51,8 @@ class BudgetHarness:
 
     async def add_charge(self, cost: float | None, run: str | None = None) -> None:
         payer = Payer(tenant=ANNA, account=ANNA, run=run)
-        paid = Charge(purpose="answer", model="a/b", usage=Usage(), cost_usd=cost)
-        await add_charge_at_time(self.database, payer, paid, self.clock.now)
+        charge = Charge(purpose="answer", model="a/b", usage=Usage(), cost_usd=cost)
+        await add_charge_at_time(self.database, payer, charge, self.clock.now)
 
     async def remaining_usd(self) -> float:
         left = (await self.budgets.current_budget(ANNA)).remaining_usd
@@ -91,8 +91,8 @@ async def test_estimate_is_reserved_while_run_is_live_and_cost_counts_after(
     await harness.add_charge(0.7, first)
     assert await harness.remaining_usd() == 0.2, "it costs more than was thought"
     await harness.complete_run(first)
-    standing = await harness.budgets.current_budget(ANNA)
-    assert (round(standing.spent_usd, 6), standing.reserved_usd) == (0.8, 0.0)
+    budget = await harness.budgets.current_budget(ANNA)
+    assert (round(budget.spent_usd, 6), budget.reserved_usd) == (0.8, 0.0)
 
 
 async def test_run_cheaper_than_estimate_releases_the_rest(harness: BudgetHarness) -> None:
@@ -196,8 +196,8 @@ async def test_only_charges_of_current_week_count(
 async def test_reset_week_is_allowed_once_per_week(harness: BudgetHarness) -> None:
     await harness.add_charge(1.0)
     harness.clock.now += 60
-    anew = await harness.budgets.reset_week(ANNA)
-    assert (anew.remaining_usd, anew.spent_usd, anew.reset_at) == (1.0, 0.0, harness.clock.now)
+    budget = await harness.budgets.reset_week(ANNA)
+    assert (budget.remaining_usd, budget.spent_usd, budget.reset_at) == (1.0, 0.0, harness.clock.now)
     with pytest.raises(Conflict, match="already; the next week begins on Monday, 2026-11-16"):
         await harness.budgets.reset_week(ANNA)
     harness.clock.now += WEEK_SECONDS
@@ -225,8 +225,8 @@ async def test_account_limit_overrides_default_limit(harness: BudgetHarness) -> 
 async def test_without_budget_nothing_is_rejected_and_reset_week_conflicts(harness: BudgetHarness) -> None:
     free = Budgets(harness.database, None, harness.clock)
     await harness.add_charge(3.0)
-    standing = await free.current_budget(ANNA)
-    assert (standing.weekly_budget_usd, standing.remaining_usd, standing.spent_usd) == (None, None, 3.0)
+    budget = await free.current_budget(ANNA)
+    assert (budget.weekly_budget_usd, budget.remaining_usd, budget.spent_usd) == (None, None, 3.0)
     await free.reject_if_spent(ANNA)
     with pytest.raises(Conflict, match="no budget"):
         await free.reset_week(ANNA)

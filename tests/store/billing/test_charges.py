@@ -12,9 +12,9 @@ from tests.support.accounts import ANNA, create_accounts
 async def test_add_charges_stores_payer_and_purpose(database: Database) -> None:
     await create_accounts(database)
     payer = Payer(tenant=ANNA, account=ANNA)
-    paid = Charge(purpose="title", model="a/b", usage=Usage(3, 4), cost_usd=0.5)
+    new = Charge(purpose="title", model="a/b", usage=Usage(3, 4), cost_usd=0.5)
     async with database.write() as connection:
-        await add_charges(database, connection, payer, [paid])
+        await add_charges(database, connection, payer, [new])
         await add_charges(database, connection, payer, [])
     async with database.read() as connection:
         rows = (await connection.execute(select(charge))).mappings().all()

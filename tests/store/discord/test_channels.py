@@ -58,7 +58,7 @@ async def test_incoming_message_is_pending_until_answered_or_discarded(channels:
         await channels.enqueue_message("100", message)
     assert await channels.pending_messages("100") == ["7", "8", "9"]
     await channels.discard_message("7")
-    for _ in range(2):  # it may be noted again after a crash
+    for _ in range(2):  # a crash may repeat it
         await channels.record_answering_run("100", "8", run.id, "somebody")
     assert await channels.pending_messages("100") == ["9"]
     assert await channels.delivery_progress("100", run.id) == DeliveryProgress(message="8", author="somebody")

@@ -32,8 +32,8 @@ async def test_channel_messages_span_all_discussions_of_the_channel(
     await create_run(database, second, question="Said elsewhere.")
     await channels.record_answering_run("100", "7", there.id, "42")
     await channels.save_delivery_cursor("100", on_page.id, 1)
-    said = await memories.channel_messages(ANNA, "100", 0.0)
-    assert [(one.message.content, one.message.discussion, one.from_channel) for one in said] == [
+    found = await memories.channel_messages(ANNA, "100", 0.0)
+    assert [(one.message.content, one.message.discussion, one.from_channel) for one in found] == [
         ("ada: Tea?", first.id, True),
         ("Cake?", second.id, False),
     ]
@@ -42,11 +42,11 @@ async def test_channel_messages_span_all_discussions_of_the_channel(
 
 
 async def test_find_channel_returns_channel_bound_to_discussion(memories: ChannelMemories, database: Database) -> None:
-    here = await create_discussion(database)
-    assert await memories.find_channel(ANNA, here.id) is None
-    await Channels(database).save_binding(replace(GENERAL_BINDING, discussion=here.id))
-    assert await memories.find_channel(ANNA, here.id) == "100"
-    assert await memories.find_channel(BERT, here.id) is None
+    discussion = await create_discussion(database)
+    assert await memories.find_channel(ANNA, discussion.id) is None
+    await Channels(database).save_binding(replace(GENERAL_BINDING, discussion=discussion.id))
+    assert await memories.find_channel(ANNA, discussion.id) == "100"
+    assert await memories.find_channel(BERT, discussion.id) is None
 
 
 async def test_save_memory_summary_replaces_only_older_summary(memories: ChannelMemories) -> None:

@@ -55,7 +55,7 @@ async def discussions(database: Database) -> Discussions:
 
 
 async def create_discussions(database: Database, updated_times: Sequence[float], owner: str = ANNA) -> list[Discussion]:
-    """Store discussions that were last touched at these times."""
+    """Store discussions that were last changed at these times."""
     found = []
     for time in updated_times:
         new = await create_discussion(database, owner)
@@ -120,7 +120,7 @@ async def test_other_tenant_cannot_read_or_change_discussion(database: Database,
 UPDATED_TIMES = st.lists(st.sampled_from([1.0, 2.0, 1.5, 1e9 + 0.1, 1e9 + 0.1 + 1e-7]), max_size=9)
 
 
-@settings(  # one takes dozens of statements
+@settings(  # one example executes dozens of statements
     max_examples=max(10, settings().max_examples // 10),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -189,10 +189,10 @@ async def test_search_hit_shows_newest_matching_message(database: Database, disc
     owl = await create_discussion(database, ANNA, "Is an owl a bird?", "An owl is one.", "Why?", title="Birds")
     tea = await create_discussion(database, ANNA, "Is there tea?", title="An owl at tea")
     await create_discussion(database, BERT, "Owls, owls, owls", title="Owls")
-    said = await discussions.list_messages(owl.id)
+    messages = await discussions.list_messages(owl.id)
     page = await discussions.list_discussions(ANNA, q="ow")
     assert {one.id for one in page.discussions} == {owl.id, tea.id}
-    assert page.hits == (SearchHit("An ", "owl", " is one.", discussion=owl.id, message=said[1].id),)
+    assert page.hits == (SearchHit("An ", "owl", " is one.", discussion=owl.id, message=messages[1].id),)
     for q in (None, "  ", '"'):
         assert (await discussions.list_discussions(ANNA, q=q)).hits == ()
 
@@ -210,9 +210,9 @@ async def test_update_discussion_stores_notifies_and_moves_to_front(
     database: Database, discussions: Discussions
 ) -> None:
     old, new = await create_discussions(database, [1.0, 2.0])
-    async with collect_notifications(database, "moot_changes") as heard:
+    async with collect_notifications(database, "moot_changes") as notifications:
         changed = await discussions.update_discussion(ANNA, old.id, {"title": "Other", "model": "openai/x"})
-        await wait_until(lambda: heard == [f"{ANNA} {old.id}"])
+        await wait_until(lambda: notifications == [f"{ANNA} {old.id}"])
     assert changed == await discussions.get_discussion(ANNA, old.id)
     assert changed == replace(old, title="Other", model="openai/x", updated_at=changed.updated_at)
     assert changed.updated_at > new.updated_at
@@ -237,25 +237,25 @@ async def test_update_discussion_rejects_unknown_project(database: Database, dis
 
 
 async def test_delete_discussion_removes_dependents_and_notifies(database: Database, discussions: Discussions) -> None:
-    gone, kept = (
+    deleted, remaining = (
         await create_discussion(database, ANNA, "bye"),
         await create_discussion(database, ANNA, "stay"),
     )
-    over = await create_run(database, gone, question="bye again")
+    over = await create_run(database, deleted, question="bye again")
     async with database.write() as connection:
         await connection.execute(insert(run_event).values(run=over.id, seq=1, body="{}"))
         await connection.execute(update(run).values(status="completed"))
-    async with collect_notifications(database, "moot_changes") as heard:
-        await discussions.delete_discussion(ANNA, gone.id)
-        await wait_until(lambda: heard == [f"{ANNA} {gone.id}"])
+    async with collect_notifications(database, "moot_changes") as notifications:
+        await discussions.delete_discussion(ANNA, deleted.id)
+        await wait_until(lambda: notifications == [f"{ANNA} {deleted.id}"])
     with pytest.raises(NotFound):
-        await discussions.get_discussion(ANNA, gone.id)
+        await discussions.get_discussion(ANNA, deleted.id)
     async with database.read() as connection:
         for left, count in ((table, 1), (message, 1), (run, 0), (run_event, 0)):
             found = await connection.execute(select(func.count()).select_from(left))
             assert found.scalar() == count, left.name
     assert await list_all_pages(discussions, 5, q="bye") == [[]]
-    assert await list_all_pages(discussions, 5, q="stay") == [[kept.id]]
+    assert await list_all_pages(discussions, 5, q="stay") == [[remaining.id]]
 
 
 async def test_delete_discussion_is_rejected_while_a_run_is_live(database: Database, discussions: Discussions) -> None:
@@ -283,8 +283,8 @@ async def test_list_messages_returns_messages_in_order(database: Database, discu
     await create_discussion(database, ANNA, "elsewhere")
     new = await create_discussion(database, ANNA, *map(str, range(7)))
     everything = await discussions.list_messages(new.id)
-    assert [said.content for said in everything] == list(map(str, range(7)))
-    numbers = [said.seq for said in everything]
+    assert [one.content for one in everything] == list(map(str, range(7)))
+    numbers = [one.seq for one in everything]
     assert numbers == sorted(set(numbers))
     assert await discussions.list_messages(new.id, limit=3) == everything[-3:]
     assert await discussions.list_messages(new.id, limit=3, before=numbers[4]) == everything[1:4]
@@ -314,7 +314,7 @@ async def test_list_messages_hides_messages_of_later_runs(database: Database, di
 async def test_message_round_trips_through_database(database: Database, discussions: Discussions) -> None:
     new = await create_discussion(database)
     status: TurnStatus = "partial"
-    said = Message(
+    stored = Message(
         id="msg_1",
         discussion=new.id,
         run=(await create_run(database, new)).id,
@@ -342,13 +342,19 @@ async def test_message_round_trips_through_database(database: Database, discussi
         created_at=1.0625,
     )
     async with database.write() as connection:
-        number = await add_message(connection, ANNA, said)
-    assert await discussions.get_message(new.id, "msg_1") == replace(said, seq=number)
+        number = await add_message(connection, ANNA, stored)
+    assert await discussions.get_message(new.id, "msg_1") == replace(stored, seq=number)
     for discussion, id in (("dis_none", "msg_1"), (new.id, "msg_none")):
         with pytest.raises(NotFound):
             await discussions.get_message(discussion, id)
-    told = {"version", "versions", "version_id", "revised_seq", "edited"}  # of a turn, by all its versions
-    assert set(asdict(said)) - told == {column.name for column in message.c} - {"tenant", "position"}
+    version_fields = {
+        "version",
+        "versions",
+        "version_id",
+        "revised_seq",
+        "edited",
+    }  # computed from all versions of a turn
+    assert set(asdict(stored)) - version_fields == {column.name for column in message.c} - {"tenant", "position"}
 
 
 async def test_live_run_counts_groups_by_discussion_of_owner(database: Database, discussions: Discussions) -> None:
@@ -370,7 +376,7 @@ async def test_replace_title_applies_only_to_expected_title(database: Database, 
 
 
 class QueryPlanRecorder:
-    """Watches what a database is asked, and lets it say how it would find that."""
+    """Records the SELECT statements of a database and explains their query plans."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -392,7 +398,7 @@ class QueryPlanRecorder:
 
 
 async def fill_tables(database: Database) -> None:
-    """Fill the tables, so that looking at everything would not be the cheapest way."""
+    """Fill the tables, so that a full scan is not the cheapest plan."""
     like = await create_discussion(database)
     plan = RunPlan(mode="single", participants=like.participants)
     ids = [f"copy{n}" for n in range(2000)]
@@ -400,10 +406,10 @@ async def fill_tables(database: Database) -> None:
     for n, id in enumerate(ids):
         again = replace(like, id=id, updated_at=float(n))
         ended = Run(id=id, discussion=id, message=None, mode="single", status="completed", created_at=0.0)
-        said = Message(id=id, discussion=id, role="user", content="words")
+        new = Message(id=id, discussion=id, role="user", content="words")
         rows[table].append({**asdict(again), "tenant": ANNA})
         rows[run].append({**asdict(ended), "tenant": ANNA, "plan": plan})
-        rows[message].append(message_values(ANNA, said, position=n))
+        rows[message].append(message_values(ANNA, new, position=n))
         rows[run_event].append({"run": id, "seq": 1, "body": "{}"})
     async with database.write() as connection:
         for into, values in rows.items():
@@ -438,9 +444,9 @@ async def test_list_queries_use_indexes(database: Database, discussions: Discuss
 
 
 async def test_find_message_requires_owner_but_not_discussion(database: Database, discussions: Discussions) -> None:
-    (said,) = await discussions.list_messages((await create_discussion(database, ANNA, "Why?")).id)
-    assert await discussions.find_message(ANNA, said.id) == said
-    for owner, id in ((BERT, said.id), (ANNA, "msg_0")):
+    (found,) = await discussions.list_messages((await create_discussion(database, ANNA, "Why?")).id)
+    assert await discussions.find_message(ANNA, found.id) == found
+    for owner, id in ((BERT, found.id), (ANNA, "msg_0")):
         with pytest.raises(NotFound):
             await discussions.find_message(owner, id)
 
@@ -452,14 +458,14 @@ def test_message_values_drop_null_characters() -> None:
 
 
 async def test_run_messages_returns_all_versions_of_one_run(database: Database, discussions: Discussions) -> None:
-    here = await create_discussion(database)
-    asked = await lease_run(database, (await create_run(database, here, question="Why?")).id)
-    other = await create_leased_run(database, here)
+    new = await create_discussion(database)
+    asked = await lease_run(database, (await create_run(database, new, question="Why?")).id)
+    other = await create_leased_run(database, new)
     first = make_answer(asked, "First.")
-    said = [first, make_answer(other, "Elsewhere."), make_answer(asked, "Second.", participant="beta")]
+    answers = [first, make_answer(other, "Elsewhere."), make_answer(asked, "Second.", participant="beta")]
     again = replace(make_answer(asked, "Anew.", round=1), version_of=first.id)
     async with database.write() as connection:
-        for one in (*said, again):
+        for one in (*answers, again):
             await add_message(connection, ANNA, one)
     found = await discussions.run_messages(asked.run)
     assert [one.content for one in found] == ["Why?", "First.", "Second.", "Anew."]
@@ -470,17 +476,17 @@ async def test_run_messages_returns_all_versions_of_one_run(database: Database, 
 async def test_participant_thread_starts_with_question_and_shows_current_versions(
     database: Database, discussions: Discussions
 ) -> None:
-    here = await create_discussion(database)
-    run_of = await create_run(database, here, question="Why?")
-    asked, other = await lease_run(database, run_of.id), await create_leased_run(database, here)
-    told = replace(make_answer(asked, "Read the others.", round=1), role="user", participant=None, hidden=True)
+    new = await create_discussion(database)
+    run_of = await create_run(database, new, question="Why?")
+    asked, other = await lease_run(database, run_of.id), await create_leased_run(database, new)
+    instructions = replace(make_answer(asked, "Read the others.", round=1), role="user", participant=None, hidden=True)
     first, beta = make_answer(asked, "First."), make_answer(asked, "Of Beta.", participant="beta")
     again = replace(make_answer(asked, "Anew.", round=2), version_of=first.id)
     threads = [
         (first, "alpha"),
         (beta, "beta"),
         (make_answer(other, "In another run."), "alpha"),
-        (told, "alpha"),
+        (instructions, "alpha"),
         (make_answer(asked, "For all.", round=3), None),
         (again, None),
     ]

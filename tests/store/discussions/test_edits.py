@@ -1,4 +1,4 @@
-"""Words that people put in the place of others: rows are added, and nothing is changed."""
+"""Edited messages: an edit adds rows and changes none."""
 
 import asyncio
 
@@ -103,10 +103,10 @@ async def test_edits_reject_message_of_other_discussion(harness: EditHarness) ->
 
 
 async def test_edits_are_rejected_while_a_run_is_live(harness: EditHarness) -> None:
-    going = await create_run(harness.database, harness.discussion)
-    with pytest.raises(Conflict, match=going.id):
+    live = await create_run(harness.database, harness.discussion)
+    with pytest.raises(Conflict, match=live.id):
         await harness.edit_message("Therefore.")
-    with pytest.raises(Conflict, match=going.id):
+    with pytest.raises(Conflict, match=live.id):
         await harness.select_version(harness.answer.id)
     async with harness.database.write() as connection:
         await connection.execute(update(run).values(status="completed"))
@@ -114,9 +114,9 @@ async def test_edits_are_rejected_while_a_run_is_live(harness: EditHarness) -> N
 
 
 async def test_edit_message_notifies_and_moves_discussion_to_front(harness: EditHarness) -> None:
-    async with collect_notifications(harness.database, "moot_changes") as heard:
+    async with collect_notifications(harness.database, "moot_changes") as notifications:
         await harness.edit_message("Therefore.")
-        await wait_until(lambda: f"{ANNA} {harness.discussion.id}" in heard)
+        await wait_until(lambda: f"{ANNA} {harness.discussion.id}" in notifications)
     touched = await Discussions(harness.database).get_discussion(ANNA, harness.discussion.id)
     assert touched.updated_at > harness.discussion.updated_at
 

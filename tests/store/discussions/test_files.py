@@ -29,7 +29,7 @@ async def store_text_file(
 
 
 async def count_files_and_contents(database: Database) -> tuple[int, int]:
-    """How many files there are, and how many contents."""
+    """Count the files and their contents."""
     async with database.read() as connection:
         found = [
             (await connection.execute(select(func.count()).select_from(table))).scalar_one() for table in (file, blob)
@@ -38,13 +38,13 @@ async def count_files_and_contents(database: Database) -> tuple[int, int]:
 
 
 async def add_message_with_files(database: Database, *ids: str) -> str:
-    """Say something with files in a new discussion of Anna's."""
-    said = await create_discussion(database)
-    new = Message(id=new_id("msg"), discussion=said.id, role="user", content="Look.", files=ids)
+    """Add a message with files to a new discussion of Anna. Return the id of the discussion."""
+    discussion = await create_discussion(database)
+    new = Message(id=new_id("msg"), discussion=discussion.id, role="user", content="Look.", files=ids)
     async with database.write() as connection:
         await lock_files(connection, ANNA, ids)
         await add_message(connection, ANNA, new)
-    return said.id
+    return discussion.id
 
 
 async def read_whole_content(files: Files, id: str, owner: str = ANNA) -> bytes:
@@ -108,30 +108,30 @@ async def test_delete_file_is_rejected_while_attached(files: Files, database: Da
 
 
 async def test_delete_file_matches_attached_id_literally(files: Files, database: Database) -> None:
-    """In a pattern, the line in an id would stand for any letter."""
+    """In a LIKE pattern, the underscore of an id would match any character."""
     stored = await store_text_file(files)
-    said = await create_discussion(database)
+    discussion = await create_discussion(database)
     near = stored.id.replace("_", "x")
-    new = Message(id=new_id("msg"), discussion=said.id, role="user", content="Look.", files=(near,))
+    new = Message(id=new_id("msg"), discussion=discussion.id, role="user", content="Look.", files=(near,))
     async with database.write() as connection:
         await add_message(connection, ANNA, new)
     await files.delete_file(ANNA, stored.id)
 
 
 async def test_deleted_file_cannot_be_attached(files: Files, database: Database) -> None:
-    kept, gone = await store_text_file(files), await store_text_file(files)
-    await files.delete_file(ANNA, gone.id)
+    remaining, deleted = await store_text_file(files), await store_text_file(files)
+    await files.delete_file(ANNA, deleted.id)
     with pytest.raises(NotFound, match=r"^files\[1\]: There is no file"):
-        await add_message_with_files(database, kept.id, gone.id)
+        await add_message_with_files(database, remaining.id, deleted.id)
 
 
-async def test_content_is_kept_when_file_is_added_during_deletion(files: Files, database: Database) -> None:
+async def test_content_stays_stored_when_file_is_added_during_deletion(files: Files, database: Database) -> None:
     last = await store_text_file(files)
     sha256 = hashlib.sha256(b"words").hexdigest()
     async with database.write() as connection:
         await files._ensure_content(connection, ANNA, sha256, b"words")
         deleting = asyncio.create_task(files.delete_file(ANNA, last.id))
-        await asyncio.wait({deleting}, timeout=0.2)  # if nothing held it, it would be through by then
+        await asyncio.wait({deleting}, timeout=0.2)  # without a lock it would end by then
         new = {**asdict(last), "id": "file_new", "tenant": ANNA, "sha256": sha256}
         await connection.execute(insert(file).values(**new))
     await deleting
@@ -140,8 +140,8 @@ async def test_content_is_kept_when_file_is_added_during_deletion(files: Files, 
 
 
 async def test_delete_file_waits_for_message_being_added(files: Files, database: Database) -> None:
-    stored, said = await store_text_file(files), await create_discussion(database)
-    new = Message(id=new_id("msg"), discussion=said.id, role="user", content="Look.", files=(stored.id,))
+    stored, discussion = await store_text_file(files), await create_discussion(database)
+    new = Message(id=new_id("msg"), discussion=discussion.id, role="user", content="Look.", files=(stored.id,))
     async with database.write() as connection:
         await lock_files(connection, ANNA, [stored.id])
         deleting = asyncio.create_task(files.delete_file(ANNA, stored.id))

@@ -1,4 +1,4 @@
-"""Versions are read with their turns, and never as turns."""
+"""Versions are read with their turns, never as turns of their own."""
 
 import pytest
 from msgspec.structs import replace
@@ -45,12 +45,12 @@ async def test_failed_version_is_not_found(database: Database) -> None:
 
 
 async def test_load_later_versions_filters_by_turn_and_visible_until(database: Database) -> None:
-    id, said = await create_messages(database)
+    id, messages = await create_messages(database)
     edits = MessageEdits(database)
-    numbers = [(await edits.edit_message(ANNA, id, one.id, f"{one.content}!")).revised_seq for one in said]
+    numbers = [(await edits.edit_message(ANNA, id, one.id, f"{one.content}!")).revised_seq for one in messages]
     async with database.read() as connection:
         assert len(await load_later_versions(connection, id)) == 4
-        assert [one.content for one in await load_later_versions(connection, id, [said[1].id])] == ["Because.!"]
+        assert [one.content for one in await load_later_versions(connection, id, [messages[1].id])] == ["Because.!"]
         assert len(await load_later_versions(connection, id, visible_until=numbers[1])) == 2
     seen = await Discussions(database).list_messages(id, visible_until=numbers[1])
     assert [one.content for one in seen] == ["Why?!", "Because.!", "And?", "So."]

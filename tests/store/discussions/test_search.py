@@ -109,11 +109,11 @@ async def test_titles_are_searched_separately(database: Database) -> None:
 
 
 async def test_changed_or_deleted_text_is_not_found(database: Database) -> None:
-    kept = await create_discussion(database, title="chairs")
-    gone = await create_discussion(database, title="chairs too")
+    renamed = await create_discussion(database, title="chairs")
+    deleted = await create_discussion(database, title="chairs too")
     async with database.write() as connection:
-        await connection.execute(discussion.update().where(discussion.c.id == kept.id).values(title="stools"))
-        await connection.execute(discussion.delete().where(discussion.c.id == gone.id))
+        await connection.execute(discussion.update().where(discussion.c.id == renamed.id).values(title="stools"))
+        await connection.execute(discussion.delete().where(discussion.c.id == deleted.id))
     assert await search_texts(database, "chairs", discussion) == []
     assert await search_texts(database, "stools", discussion) == ["stools"]
 
@@ -159,7 +159,7 @@ async def test_search_treats_query_syntax_as_words(database: Database, q: str) -
 
 
 @pytest.mark.parametrize(
-    ("said", "q"),
+    ("written", "q"),
     [
         ("Ask O'Brien.", "O'Brien"),
         ("Über Größe reden wir später", "Größ"),
@@ -173,9 +173,9 @@ async def test_search_treats_query_syntax_as_words(database: Database, q: str) -
         (f"id {'a1' * 100}", "a1" * 90),
     ],
 )
-async def test_words_with_punctuation_are_found(database: Database, said: str, q: str) -> None:
-    await create_discussion(database, "tenant_anna", said, "something else")
-    assert await search_texts(database, q) == [said]
+async def test_words_with_punctuation_are_found(database: Database, written: str, q: str) -> None:
+    await create_discussion(database, "tenant_anna", written, "something else")
+    assert await search_texts(database, q) == [written]
 
 
 async def test_rank_matches_prefers_frequent_words(database: Database) -> None:

@@ -1,4 +1,4 @@
-"""A discussion as it stood: what is said, edited or deleted later changes nothing of it but what is gone."""
+"""Snapshots of a discussion. Later messages and edits do not change a snapshot; deleted messages are missing."""
 
 import pytest
 from sqlalchemy import delete
@@ -31,7 +31,7 @@ async def snapshot_contents(database: Database, snapshot: DiscussionSnapshot) ->
 
 
 async def edit_message_at(database: Database, discussion: Discussion, position: int, content: str) -> int:
-    """Put other words in the place of what was said, and return the number of that."""
+    """Edit a message and return the number of the edit."""
     turn = (await Discussions(database).list_messages(discussion.id))[position]
     return (await MessageEdits(database).edit_message(ANNA, discussion.id, turn.id, content)).revised_seq or 0
 
@@ -64,8 +64,8 @@ async def test_snapshot_excludes_later_messages_and_deleted_ones(database: Datab
 
 
 async def test_snapshot_excludes_hidden_messages(database: Database, discussion: Discussion) -> None:
-    held = await create_leased_run(database, discussion)
-    await RunWriter(database, held).write_records([make_instructions(held, "alpha", "answer", None)])
+    lease = await create_leased_run(database, discussion)
+    await RunWriter(database, lease).write_records([make_instructions(lease, "alpha", "answer", None)])
     assert await snapshot_contents(
         database, await DiscussionSnapshots(database).take_snapshot(discussion.id, ())
     ) == list(MESSAGES)
@@ -78,7 +78,7 @@ async def test_snapshot_of_empty_discussion_is_empty(database: Database, discuss
 
 
 async def test_simultaneous_turns_follow_participant_order(database: Database) -> None:
-    run, held = await prepare_leased_debate(database)
+    run, lease = await prepare_leased_debate(database)
     spoke = [
         ("gamma", "initial"),
         ("alpha", "initial"),
@@ -87,9 +87,9 @@ async def test_simultaneous_turns_follow_participant_order(database: Database) -
         ("alpha", "debate"),
     ]
     for who, stage in spoke:
-        await RunWriter(database, held).write_records([make_turn(held, who, stage)])
+        await RunWriter(database, lease).write_records([make_turn(lease, who, stage)])
     now = await DiscussionSnapshots(database).take_snapshot(run.discussion, ("alpha", "beta", "gamma"))
-    told = ["alpha in initial", "beta in initial", "gamma in initial", "alpha in debate", "beta in debate"]
-    assert await snapshot_contents(database, now) == ["Why?", *told]
+    answers = ["alpha in initial", "beta in initial", "gamma in initial", "alpha in debate", "beta in debate"]
+    assert await snapshot_contents(database, now) == ["Why?", *answers]
     some = await DiscussionSnapshots(database).read_turns(now, now.turn_seqs[2:4])
-    assert [turn.current.content for turn in some] == told[1:3]
+    assert [turn.current.content for turn in some] == answers[1:3]

@@ -28,12 +28,12 @@ async def test_save_export_stores_insights_and_discussion_summary(
 ) -> None:
     about = await create_discussion(database, ANNA, "Hello", project=sample_project.id)
     pain = make_insight("It wobbles")
-    kept = await insights.save_export(ANNA, about.id, "We met.", 0.8, [pain, make_insight("Wedge it")])
-    assert [(one.title, one.discussion, one.project) for one in kept] == [
+    saved = await insights.save_export(ANNA, about.id, "We met.", 0.8, [pain, make_insight("Wedge it")])
+    assert [(one.title, one.discussion, one.project) for one in saved] == [
         ("It wobbles", about.id, sample_project.id),
         ("Wedge it", about.id, sample_project.id),
     ]
-    assert await insights.discussion_insights(ANNA, about.id) == kept
+    assert await insights.discussion_insights(ANNA, about.id) == saved
     stored = await Discussions(database).get_discussion(ANNA, about.id)
     assert (stored.summary, stored.usefulness) == ("We met.", 0.8)
     assert stored.exported_at is not None
@@ -71,15 +71,15 @@ async def test_save_export_is_atomic(insights: Insights, database: Database) -> 
 
 async def test_insights_belong_to_their_tenant(insights: Insights, sample_project: Project, database: Database) -> None:
     about = await create_discussion(database, ANNA, "Hello", project=sample_project.id)
-    (kept,) = await insights.save_export(ANNA, about.id, "We met.", 0.8, [make_insight("Kept")])
+    (saved,) = await insights.save_export(ANNA, about.id, "We met.", 0.8, [make_insight("Kept")])
     with pytest.raises(NotFound):
         await insights.save_export(BERT, about.id, "Mine.", 0.1, [])
     with pytest.raises(NotFound):
         await insights.discussion_insights(BERT, about.id)
     assert (await insights.project_insights(BERT, sample_project.id)).insights == ()
     assert await insights.score_by_words(BERT, sample_project.id, "kept") == {}
-    assert await insights.insights_by_ids(BERT, [kept.id]) == ()
-    assert (await insights.project_insights(ANNA, sample_project.id)).insights == (kept,)
+    assert await insights.insights_by_ids(BERT, [saved.id]) == ()
+    assert (await insights.project_insights(ANNA, sample_project.id)).insights == (saved,)
 
 
 async def test_project_insights_are_paged_newest_first(
@@ -117,11 +117,11 @@ async def test_score_by_words_searches_title_detail_and_suggestion(
         make_insight("Lamps", "They hang.", suggestion="Hang one above the table."),
         make_insight("Doors", "They close."),
     ]
-    kept = await insights.save_export(ANNA, about.id, "We met.", 0.8, found)
+    saved = await insights.save_export(ANNA, about.id, "We met.", 0.8, found)
     scores = await insights.score_by_words(ANNA, sample_project.id, "tab")
-    assert set(scores) == {one.id for one in kept[:3]}
+    assert set(scores) == {one.id for one in saved[:3]}
     assert list(scores.values()) == sorted(scores.values(), reverse=True)
-    assert list(await insights.score_by_words(ANNA, sample_project.id, "table uneven")) == [kept[0].id]
+    assert list(await insights.score_by_words(ANNA, sample_project.id, "table uneven")) == [saved[0].id]
     for nothing in ("", "*", "\0"):
         assert await insights.score_by_words(ANNA, sample_project.id, nothing) == {}
-    assert await insights.insights_by_ids(ANNA, [kept[3].id, "gone", kept[0].id]) == (kept[3], kept[0])
+    assert await insights.insights_by_ids(ANNA, [saved[3].id, "gone", saved[0].id]) == (saved[3], saved[0])

@@ -99,10 +99,10 @@ async def test_posts_are_paged_newest_first(projects: Projects, sample_project: 
 async def test_discussions_survive_deletion_of_their_project(
     projects: Projects, sample_project: Project, database: Database
 ) -> None:
-    kept = await create_discussion(database, ANNA, "Hello", project=sample_project.id)
+    discussion = await create_discussion(database, ANNA, "Hello", project=sample_project.id)
     await projects.add_post(ANNA, sample_project.id, PostDraft(title="News"))
     await projects.delete_project(ANNA, sample_project.id)
-    assert (await Discussions(database).get_discussion(ANNA, kept.id)).project is None
+    assert (await Discussions(database).get_discussion(ANNA, discussion.id)).project is None
 
 
 async def test_project_facts_include_five_newest_published_posts(projects: Projects, sample_project: Project) -> None:
@@ -127,6 +127,6 @@ async def test_project_facts_include_ten_patterns_of_newest_completed_consolidat
     )
     failed = await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo")
     await consolidations.fail_consolidation(ANNA, failed, "It broke.")
-    await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo")  # and one that is running
-    told = (await projects.project_facts(ANNA, sample_project.id)).patterns
-    assert [pattern.frequency for pattern in told] == [12, 11, 10, 9, 8, 7, 6, 5, 4, 3]
+    await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo")  # still running
+    patterns = (await projects.project_facts(ANNA, sample_project.id)).patterns
+    assert [pattern.frequency for pattern in patterns] == [12, 11, 10, 9, 8, 7, 6, 5, 4, 3]

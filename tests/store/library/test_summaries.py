@@ -21,21 +21,21 @@ async def make_summary(database: Database) -> DiscussionSummary:
     await create_accounts(database)
     about = await create_discussion(database, ANNA, "Round?", "Round.")
     return DiscussionSummary(
-        id="recap_1", discussion=about.id, points=("a", "b", "c"), messages=2, model="a/b", created_at=1.0
+        id="summary_1", discussion=about.id, points=("a", "b", "c"), messages=2, model="a/b", created_at=1.0
     )
 
 
-async def test_newest_summary_is_returned_and_older_ones_are_kept(database: Database) -> None:
+async def test_newest_summary_is_returned_and_older_ones_stay_stored(database: Database) -> None:
     old = await make_summary(database)
-    new = replace(old, id="recap_2", created_at=2.0)
-    recaps = DiscussionSummaries(database)
-    assert await recaps.newest_summary(ANNA, old.discussion) is None
+    new = replace(old, id="summary_2", created_at=2.0)
+    summaries = DiscussionSummaries(database)
+    assert await summaries.newest_summary(ANNA, old.discussion) is None
     for one in (new, old):
-        await recaps.save_summary(PAYER, one, replace(CHARGE, id=one.id))
-    assert await recaps.newest_summary(ANNA, old.discussion) == new
-    assert await recaps.summaries_by_ids(ANNA, ["recap_1", "recap_2", "recap_0"]) == {
-        "recap_1": old,
-        "recap_2": new,
+        await summaries.save_summary(PAYER, one, replace(CHARGE, id=one.id))
+    assert await summaries.newest_summary(ANNA, old.discussion) == new
+    assert await summaries.summaries_by_ids(ANNA, ["summary_1", "summary_2", "summary_0"]) == {
+        "summary_1": old,
+        "summary_2": new,
     }
 
 
@@ -74,14 +74,14 @@ async def test_find_by_title_returns_newest_first(database: Database) -> None:
 async def test_count_public_messages_ignores_hidden_private_failed_and_empty(database: Database) -> None:
     await create_accounts(database)
     about = await create_discussion(database, ANNA, "One", "two", "three", "four", "five", "six")
-    unheard: list[dict[str, Any]] = [
+    not_public: list[dict[str, Any]] = [
         {"hidden": True},
         {"visible_to": ("alpha",)},
         {"status": "failed"},
         {"content": ""},
     ]
-    said = await Discussions(database).list_messages(about.id)
+    stored = await Discussions(database).list_messages(about.id)
     async with database.write() as connection:
-        for one, values in zip(said, unheard, strict=False):
+        for one, values in zip(stored, not_public, strict=False):
             await connection.execute(update(messages).where(messages.c.id == one.id).values(**values))
     assert await DiscussionSummaries(database).count_public_messages(about.id) == 2

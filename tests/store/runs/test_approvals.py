@@ -23,13 +23,13 @@ async def call(database: Database) -> RequestedCall:
 
 async def test_resolve_approval_accepts_one_decision_and_notifies(database: Database, call: RequestedCall) -> None:
     permissions = Approvals(database)
-    told: list[str] = []
-    database.subscribe("moot_control", told.append)
+    notifications: list[str] = []
+    database.subscribe("moot_control", notifications.append)
     await permissions.request_approval(call)
     assert (await Runs(database).pending_commands(call.run)).approval_decisions == {}
     await permissions.resolve_approval(CALLER, call.run, "call_1", "allow")
     assert (await Runs(database).pending_commands(call.run)).approval_decisions == {"call_1": "allow"}
-    assert told == ([] if database.is_postgres else [call.run])
+    assert notifications == ([] if database.is_postgres else [call.run])
     with pytest.raises(Conflict, match="no longer waits"):
         await permissions.resolve_approval(CALLER, call.run, "call_1", "refuse")
 

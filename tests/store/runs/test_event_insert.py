@@ -111,12 +111,12 @@ def test_signals_name_last_seq_of_every_run_and_stay_short(ends: list[tuple[int,
     entries = [
         EventLogEntry(replace(LEASE, run=f"run_{n:026}"), first, ["x"] * count) for n, (first, count) in enumerate(ends)
     ]
-    told = list(encode_signals("us", entries))
-    assert len(told) == -(-len(entries) // RUNS_PER_SIGNAL)
-    assert all(len(signal.encode()) < 8000 for signal in told)
-    heard = [news for signal in told for news in decode_signal("them", signal)]
-    assert heard == [(one.lease.run, one.first_seq + len(one.bodies) - 1) for one in entries]
-    assert not any(list(decode_signal("us", signal)) for signal in told)
+    signals = list(encode_signals("us", entries))
+    assert len(signals) == -(-len(entries) // RUNS_PER_SIGNAL)
+    assert all(len(signal.encode()) < 8000 for signal in signals)
+    decoded = [news for signal in signals for news in decode_signal("them", signal)]
+    assert decoded == [(one.lease.run, one.first_seq + len(one.bodies) - 1) for one in entries]
+    assert not any(list(decode_signal("us", signal)) for signal in signals)
 
 
 async def test_log_connection_is_replaced_after_an_error(tmp_path: Path) -> None:

@@ -41,7 +41,6 @@ async def first_lease(database: Database) -> RunLease:
 
 
 async def count_events_and_messages(database: Database) -> tuple[int, int]:
-    """Count the events and the messages there are."""
     async with database.read() as connection:
         counts = [await connection.execute(select(func.count()).select_from(t)) for t in (run_event, message)]
         return counts[0].scalar_one(), counts[1].scalar_one()
@@ -89,11 +88,11 @@ async def test_long_log_is_read_in_pages(database: Database) -> None:
 
 async def test_batch_written_twice_is_stored_once(database: Database) -> None:
     log, run = EventLog(database), await prepare_leased_run(database)
-    said = make_answer(run)
-    batch = [make_entry(run, 1, ["a", "b"], [said], RunEnding("completed", 5.0))]
+    answer = make_answer(run)
+    batch = [make_entry(run, 1, ["a", "b"], [answer], RunEnding("completed", 5.0))]
     once, twice = await log.write_entries(batch), await log.write_entries(batch)
     assert once == twice
-    assert once.message_numbers.keys() == {said.id}
+    assert once.message_numbers.keys() == {answer.id}
     assert await count_events_and_messages(database) == (2, 1)
     ended = await Runs(database).get_run(ANNA, run.run)
     assert (ended.status, ended.ended_at) == ("completed", 5.0)
@@ -105,9 +104,9 @@ async def test_finished_turn_is_stored_with_its_events_or_not_at_all(database: D
     with pytest.raises(Exception, match=r"(?i)foreign key"):
         await log.write_entries([make_entry(run, 1, ["a"], [broken])])
     assert await count_events_and_messages(database) == (0, 0)
-    written = await log.write_entries([make_entry(run, 1, ["a"], [said := make_answer(run)])])
-    (kept,) = await Discussions(database).list_messages(run.discussion)
-    assert kept == replace(said, seq=written.message_numbers[said.id])
+    written = await log.write_entries([make_entry(run, 1, ["a"], [answer := make_answer(run)])])
+    (stored,) = await Discussions(database).list_messages(run.discussion)
+    assert stored == replace(answer, seq=written.message_numbers[answer.id])
 
 
 async def test_writer_without_lease_writes_nothing(database: Database) -> None:
@@ -147,11 +146,11 @@ async def test_stop_request_racing_the_end_leaves_one_final_status(database: Dat
     discussion = await Discussions(database).get_discussion(ANNA, first.discussion)
     for _ in range(8):
         run = await create_leased_run(database, discussion)
-        told, _ = await asyncio.gather(
+        stopped, _ = await asyncio.gather(
             runs.request_stop(ANNA, run.run),
             log.write_entries([make_entry(run, 1, ["the end"], [], RunEnding("completed", 5.0))]),
         )
-        assert told.status in {"running", "completed"}
+        assert stopped.status in {"running", "completed"}
         assert (await runs.get_run(ANNA, run.run)).status == "completed"
         assert (await runs.request_stop(ANNA, run.run)).status == "completed"
         await log.write_entries([make_entry(run, 1, ["the end"], [], RunEnding("stopped", 6.0))])
@@ -209,21 +208,21 @@ async def test_many_runs_are_written_at_once_with_any_text(database: Database) -
 
 async def test_notifications_name_every_run_in_short_signals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_insert, "RUNS_PER_SIGNAL", 2)
-    told: list[str] = []
+    signals: list[str] = []
     async with open_migrated_database("postgres", tmp_path) as database:
         run = await prepare_leased_run(database)
         discussion = await Discussions(database).get_discussion(ANNA, run.discussion)
         runs = [await create_leased_run(database, discussion) for _ in range(5)]
         listening = await asyncpg.connect(database.url)
-        await listening.add_listener("moot_events", lambda *heard: told.append(heard[-1]))
+        await listening.add_listener("moot_events", lambda *arguments: signals.append(arguments[-1]))
         await EventLog(database).write_entries([make_entry(one, 1, ["a", "b"]) for one in runs])
-        while len(told) < 3:
+        while len(signals) < 3:
             await asyncio.sleep(0.01)
         await listening.close()
-    assert {signal.split(",")[0] for signal in told} == {database.instance_id}
-    heard = [news for signal in told for news in decode_signal("another", signal)]
-    assert sorted(heard) == sorted((one.run, 2) for one in runs)
-    assert not any(list(decode_signal(database.instance_id, signal)) for signal in told)
+    assert {signal.split(",")[0] for signal in signals} == {database.instance_id}
+    decoded = [news for signal in signals for news in decode_signal("another", signal)]
+    assert sorted(decoded) == sorted((one.run, 2) for one in runs)
+    assert not any(list(decode_signal(database.instance_id, signal)) for signal in signals)
 
 
 async def test_newest_seqs_are_read_only_on_postgres(database: Database) -> None:
@@ -246,7 +245,7 @@ async def test_run_progress_reflects_the_log(database: Database) -> None:
 BATCHES = st.lists(st.lists(st.text(max_size=5), min_size=1, max_size=4), min_size=1, max_size=8)
 
 
-@settings(  # one takes dozens of statements
+@settings(  # one example executes dozens of statements
     max_examples=max(10, settings().max_examples // 10),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -257,11 +256,11 @@ async def test_rewritten_batches_do_not_change_the_log(
     log = EventLog(database)
     run, at = await create_leased_run(database, await create_discussion(database)), 1
     for place, bodies in enumerate(batches):
-        told = [msgspec.json.encode(body).decode() for body in bodies]
+        encoded = [msgspec.json.encode(body).decode() for body in bodies]
         for _ in range(1 + (place in again)):
-            await log.write_entries([make_entry(run, at, told)])
-        at += len(told)
-    said = [msgspec.json.encode(body).decode() for bodies in batches for body in bodies]
-    assert await log.read_events(run.run, 0) == list(enumerate(said, 1))
-    assert (await log.run_progress(ANNA, run.run)).last_seq == len(said)
-    assert (await lease_run(database, run.run, OTHER_WORKER)).seq == len(said)
+            await log.write_entries([make_entry(run, at, encoded)])
+        at += len(encoded)
+    expected = [msgspec.json.encode(body).decode() for bodies in batches for body in bodies]
+    assert await log.read_events(run.run, 0) == list(enumerate(expected, 1))
+    assert (await log.run_progress(ANNA, run.run)).last_seq == len(expected)
+    assert (await lease_run(database, run.run, OTHER_WORKER)).seq == len(expected)

@@ -76,7 +76,7 @@ async def test_move_lane_ignores_participant_without_lane(database: Database) ->
 
 
 async def check_moves(database: Database, run: str, moves: list[tuple[LaneStatus, bool]]) -> None:
-    """Go a way from the beginning, and look at every step where it led from."""
+    """Move a new lane step by step and check each step."""
     async with database.write() as connection:
         await connection.execute(delete(lanes_table).where(lanes_table.c.run == run))
         await add_lanes(connection, run, ["alpha"])

@@ -19,22 +19,22 @@ from tests.support.waiting import collect_notifications, wait_until
 
 
 async def create_failed_debate(database: Database) -> tuple[Run, RunWriter]:
-    """Alpha has answered twice, Beta failed at first, and Gamma in the debate."""
-    run, held = await prepare_leased_debate(database)
-    pen = RunWriter(database, held)
-    await pen.write_records(
-        [make_turn(held, "alpha"), make_turn(held, "beta", status="failed"), make_turn(held, "gamma")],
+    """Alpha has answered twice. Beta failed in the initial stage, Gamma in the debate."""
+    run, lease = await prepare_leased_debate(database)
+    writer = RunWriter(database, lease)
+    await writer.write_records(
+        [make_turn(lease, "alpha"), make_turn(lease, "beta", status="failed"), make_turn(lease, "gamma")],
         [
             make_lane("alpha", "debate"),
             make_lane("beta", error="Key rejected."),
             make_lane("gamma", "debate"),
         ],
     )
-    await pen.write_records(
-        [make_turn(held, "alpha", "debate"), make_turn(held, "gamma", "debate", "stopped")],
+    await writer.write_records(
+        [make_turn(lease, "alpha", "debate"), make_turn(lease, "gamma", "debate", "stopped")],
         [make_lane("alpha", "complete"), make_lane("gamma", error="Too slow.", late=True)],
     )
-    return run, pen
+    return run, writer
 
 
 async def participant_turns(database: Database, run: Run) -> list[tuple[str, str | None, str]]:
@@ -80,7 +80,7 @@ class TestRetryEligibility:
         assert await stored_run_state(database, run) == ("running", WORKER, 0)
 
     async def test_retry_is_rejected_while_run_is_being_stopped(self, database: Database) -> None:
-        run, pen = await create_failed_debate(database)
+        run, writer = await create_failed_debate(database)
         await Runs(database).request_stop(ANNA, run.id)
         retries = Retries(database, WORKER)
         with pytest.raises(Conflict, match="being stopped"):
@@ -88,19 +88,19 @@ class TestRetryEligibility:
         with pytest.raises(Conflict, match="being stopped"):
             await retries.retry_run(ANNA, run.id)
         assert ("beta", "initial", "failed") in await participant_turns(database, run)
-        await pen.end_run("stopped")
+        await writer.end_run("stopped")
         assert (await retries.retry_run(ANNA, run.id, "beta")).run.status == "waiting"
         assert (await Runs(database).pending_commands(run.id)).stop_reason is None
 
-    async def test_retry_is_rejected_when_nobody_failed(self, database: Database) -> None:
-        run, held = await prepare_leased_debate(database)
-        await RunWriter(database, held).write_records([make_turn(held, "alpha")], [make_lane("alpha", "debate")])
+    async def test_retry_is_rejected_when_no_participant_failed(self, database: Database) -> None:
+        run, lease = await prepare_leased_debate(database)
+        await RunWriter(database, lease).write_records([make_turn(lease, "alpha")], [make_lane("alpha", "debate")])
         with pytest.raises(Conflict, match="No participant has failed"):
             await Retries(database, WORKER).retry_run(ANNA, run.id)
 
     async def test_participant_stopped_before_answering_can_be_retried(self, database: Database) -> None:
-        run, held = await prepare_leased_debate(database)
-        await RunWriter(database, held).write_records(
+        run, lease = await prepare_leased_debate(database)
+        await RunWriter(database, lease).write_records(
             lanes=[make_lane("beta", error="Stopped before it had answered.")]
         )
         await Runs(database).request_stop(ANNA, run.id, "beta")
@@ -124,15 +124,15 @@ class TestRetryEffects:
         }
 
     async def test_retry_deletes_instructions_of_retried_participant(self, database: Database) -> None:
-        run, held = await prepare_leased_debate(database)
-        briefs = [make_instructions(held, who, "debate", who) for who in ("alpha", "beta")]
-        await RunWriter(database, held).write_records(
+        run, lease = await prepare_leased_debate(database)
+        instructions = [make_instructions(lease, who, "debate", who) for who in ("alpha", "beta")]
+        await RunWriter(database, lease).write_records(
             [
-                *(make_turn(held, who) for who in ("alpha", "beta")),
-                *briefs,
-                make_instructions(held, "beta", "synthesis", None),
-                make_turn(held, "alpha", "debate"),
-                make_turn(held, "beta", "debate", "failed"),
+                *(make_turn(lease, who) for who in ("alpha", "beta")),
+                *instructions,
+                make_instructions(lease, "beta", "synthesis", None),
+                make_turn(lease, "alpha", "debate"),
+                make_turn(lease, "beta", "debate", "failed"),
             ],
             [make_lane("alpha", "debate"), make_lane("beta")],
         )
@@ -155,55 +155,55 @@ class TestRetryEffects:
 
     async def test_retry_of_live_run_keeps_its_worker_and_notifies(self, database: Database) -> None:
         run, _ = await create_failed_debate(database)
-        async with collect_notifications(database, "moot_control") as heard:
-            told, begins = await Retries(database, OTHER_WORKER).retry_run(ANNA, run.id, "beta")
-            await wait_until(lambda: heard == [run.id])
-        assert (told.status, told.revision, begins) == ("running", 1, False)
+        async with collect_notifications(database, "moot_control") as notifications:
+            retried, restarts = await Retries(database, OTHER_WORKER).retry_run(ANNA, run.id, "beta")
+            await wait_until(lambda: notifications == [run.id])
+        assert (retried.status, retried.revision, restarts) == ("running", 1, False)
         assert await stored_run_state(database, run) == ("running", WORKER, 1)
 
     async def test_retry_of_ended_run_waits_for_requesting_worker(self, database: Database) -> None:
-        run, pen = await create_failed_debate(database)
-        await pen.end_run()
-        told, begins = await Retries(database, OTHER_WORKER).retry_run(ANNA, run.id, "beta")
-        assert (told.status, told.ended_at, begins) == ("waiting", None, True)
+        run, writer = await create_failed_debate(database)
+        await writer.end_run()
+        retried, restarts = await Retries(database, OTHER_WORKER).retry_run(ANNA, run.id, "beta")
+        assert (retried.status, retried.ended_at, restarts) == ("waiting", None, True)
         assert await stored_run_state(database, run) == ("waiting", OTHER_WORKER, 1)
         assert await Runs(database).waiting_revision(run.id, OTHER_WORKER) == 1
         assert [found.id for found in await Discussions(database).live_runs(ANNA)] == [run.id]
-        held = await lease_run(database, run.id, OTHER_WORKER)
-        assert (held.revision, held.seq, held.epoch) == (1, 3, 2)
+        lease = await lease_run(database, run.id, OTHER_WORKER)
+        assert (lease.revision, lease.seq, lease.epoch) == (1, 3, 2)
 
     async def test_ending_with_older_revision_leaves_run_waiting(self, database: Database) -> None:
-        run, pen = await create_failed_debate(database)
+        run, writer = await create_failed_debate(database)
         await Retries(database, WORKER).retry_run(ANNA, run.id, "beta")
-        await pen.end_run(revision=0)
+        await writer.end_run(revision=0)
         assert await stored_run_state(database, run) == ("waiting", WORKER, 1)
 
     async def test_ending_with_current_revision_completes_run(self, database: Database) -> None:
-        run, pen = await create_failed_debate(database)
+        run, writer = await create_failed_debate(database)
         await Retries(database, WORKER).retry_run(ANNA, run.id, "beta")
-        await pen.end_run(revision=1)
+        await writer.end_run(revision=1)
         assert await stored_run_state(database, run) == ("completed", WORKER, 1)
 
 
 class TestConcurrentRetries:
     @pytest.mark.parametrize("over", [True, False])
     async def test_concurrent_retries_of_one_participant_count_once(self, database: Database, over: bool) -> None:
-        run, pen = await create_failed_debate(database)
+        run, writer = await create_failed_debate(database)
         if over:
-            await pen.end_run()
+            await writer.end_run()
         retries = Retries(database, WORKER)
         tries = [retries.retry_run(ANNA, run.id, "beta") for _ in range(5)]
-        came = await asyncio.gather(*tries, return_exceptions=True)
-        assert len([one for one in came if isinstance(one, RetriedRun)]) == 1
-        assert len([one for one in came if isinstance(one, Conflict)]) == 4
+        results = await asyncio.gather(*tries, return_exceptions=True)
+        assert len([one for one in results if isinstance(one, RetriedRun)]) == 1
+        assert len([one for one in results if isinstance(one, Conflict)]) == 4
         assert (await stored_run_state(database, run))[2] == 1
 
     async def test_concurrent_retries_of_two_participants_both_count(self, database: Database) -> None:
-        run, pen = await create_failed_debate(database)
-        await pen.end_run()
+        run, writer = await create_failed_debate(database)
+        await writer.end_run()
         one, other = Retries(database, WORKER), Retries(database, OTHER_WORKER)
-        told = await asyncio.gather(one.retry_run(ANNA, run.id, "beta"), other.retry_run(ANNA, run.id, "gamma"))
-        assert sorted((again.run.revision, again.restarts) for again in told) == [(1, True), (2, False)]
+        retried = await asyncio.gather(one.retry_run(ANNA, run.id, "beta"), other.retry_run(ANNA, run.id, "gamma"))
+        assert sorted((again.run.revision, again.restarts) for again in retried) == [(1, True), (2, False)]
         again = (await Runs(database).pending_commands(run.id)).retry
         assert again is not None
         assert again.revision == 2
@@ -215,13 +215,13 @@ class TestConcurrentRetries:
         }
 
     async def test_concurrent_retry_of_one_and_all_retries_each_once(self, database: Database) -> None:
-        run, pen = await create_failed_debate(database)
-        await pen.end_run()
+        run, writer = await create_failed_debate(database)
+        await writer.end_run()
         retries = Retries(database, WORKER)
-        came = await asyncio.gather(
+        results = await asyncio.gather(
             retries.retry_run(ANNA, run.id, "beta"), retries.retry_run(ANNA, run.id), return_exceptions=True
         )
-        assert all(isinstance(one, RetriedRun | Conflict) for one in came)
+        assert all(isinstance(one, RetriedRun | Conflict) for one in results)
         again = (await Runs(database).pending_commands(run.id)).retry
         assert again is not None
         assert again.retries.keys() == {"beta", "gamma"}

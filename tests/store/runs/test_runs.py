@@ -30,7 +30,7 @@ STOPPED_BY_USER = RunCommands("stopped_by_user", ())
 
 @pytest.fixture
 async def discussion(database: Database) -> Discussion:
-    """A discussion of three in a database with two workers."""
+    """A discussion with three participants, in a database with two workers."""
     await create_accounts(database)
     await register_workers(database, WORKER, OTHER_WORKER)
     one = await create_discussion(database)
@@ -76,7 +76,7 @@ async def test_worker_that_was_taken_over_cannot_acquire_lease(
     database: Database, discussion: Discussion, fate: str
 ) -> None:
     if not database.is_postgres:
-        return  # a file has one worker, which nobody takes for dead
+        return  # SQLite has one worker, and no other worker takes over its runs
     run = await create_run(database, discussion)
     mine = worker.c.id == WORKER
     async with database.write() as connection:
@@ -106,9 +106,9 @@ async def test_run_belongs_to_its_tenant(database: Database, discussion: Discuss
 
 async def test_request_stop_is_stored_and_notified(database: Database, discussion: Discussion) -> None:
     run = await create_run(database, discussion)
-    async with collect_notifications(database, "moot_control") as heard:
+    async with collect_notifications(database, "moot_control") as notifications:
         assert (await Runs(database).request_stop(ANNA, run.id)).status == "waiting"
-        await wait_until(lambda: heard == [run.id])
+        await wait_until(lambda: notifications == [run.id])
     assert await Runs(database).pending_commands(run.id) == STOPPED_BY_USER
 
 
@@ -118,9 +118,9 @@ async def test_request_stop_stops_single_participants(database: Database, discus
     with pytest.raises(NotFound, match="no participant 'delta'"):
         await runs.request_stop(ANNA, run.id, "delta")
     await asyncio.gather(*(runs.request_stop(ANNA, run.id, who) for who in ("alpha", "beta", "gamma", "alpha", "beta")))
-    wishes = await runs.pending_commands(run.id)
-    assert wishes.stop_reason is None
-    assert sorted(wishes.stopped_participants) == ["alpha", "beta", "gamma"]
+    commands = await runs.pending_commands(run.id)
+    assert commands.stop_reason is None
+    assert sorted(commands.stopped_participants) == ["alpha", "beta", "gamma"]
 
 
 async def test_request_stop_does_not_change_ended_run(database: Database, discussion: Discussion) -> None:
@@ -146,10 +146,10 @@ async def test_interrupt_runs_stops_live_runs_of_the_discussion_only(
     await complete_run(database, over)
     waiting, stopped = await create_run(database, discussion), await create_run(database, discussion)
     await Runs(database).request_stop(ANNA, stopped.id)
-    async with collect_notifications(database, "moot_control") as heard:
+    async with collect_notifications(database, "moot_control") as notifications:
         async with database.write() as connection:
             await interrupt_runs(database, connection, discussion.id)
-        await wait_until(lambda: heard == [waiting.id])
+        await wait_until(lambda: notifications == [waiting.id])
     runs = Runs(database)
     assert (await runs.pending_commands(waiting.id)).stop_reason == "follow_up_interrupt"
     assert (await runs.pending_commands(stopped.id)).stop_reason == "stopped_by_user"

@@ -17,12 +17,12 @@ from moot.streaming.json_array.parser import (
 )
 from moot.streaming.json_array.repair import LOOKAHEAD_CHARS
 
-MAX_BUFFERED_CHARS = LOOKAHEAD_CHARS + 2  # a quote, what may decide about it, and no more
+MAX_BUFFERED_CHARS = LOOKAHEAD_CHARS + 2  # a quote and its lookahead
 OPEN_ACTION = {"type": "action", "name": "wb_open", "params": {}}
 
 
 def merge_speech(pieces: Sequence[ArrayPiece]) -> list[str | dict[str, Any]]:
-    """Speech between two items as one string, and the items."""
+    """Merge the speech between two items into one string."""
     found: list[str | dict[str, Any]] = []
     for one in pieces:
         match one, found:
@@ -45,7 +45,7 @@ def spoken_text(text: str) -> str:
 
 
 def text_array(content: str) -> str:
-    """An array with one text, which says what is written here and escapes nothing."""
+    """Return an array with one text item, without escaping its content."""
     return f'[{{"type":"text","content":"{content}"}}]'
 
 
@@ -215,7 +215,7 @@ def test_parser_emits_complete_items_of_unclosed_array() -> None:
     assert parse_chunks('[{"type":"text","content":"a","mo') == ["a"]
 
 
-# What models get wrong
+# Mistakes of models
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ def test_parser_reads_oversized_integer_as_float() -> None:
     assert parse_chunks(f'[{{"name":{"9" * 10_000}}}]') == [{"name": float("inf")}]
 
 
-# What holds for any text and any cut
+# Properties for any text and any chunks
 
 STRINGS = st.text(st.characters(max_codepoint=0x2FFF) | st.sampled_from('"\\\n\U0001f600,:{}[]'))
 JSON = st.recursive(
@@ -364,7 +364,7 @@ OPENINGS = st.sampled_from(
 
 
 def expected_pieces(array: list[Any]) -> Iterator[str | dict[str, Any]]:
-    """What an array says by the rules, from what `json.loads` makes of it."""
+    """Return the pieces that the rules require for a decoded array."""
     last = ""
     for one in array:
         speech = one if isinstance(one, str) else None
@@ -390,7 +390,7 @@ def split_randomly(written: str, seed: int) -> list[str]:
 
 
 def damage_json(array: Sequence[Any], rng: random.Random) -> str:
-    """Write an array as models do on a bad day, with damage of every kind."""
+    """Write an array as JSON with every kind of damage that models produce."""
 
     def gap() -> str:
         return rng.choice(["", "", "", " ", "\n", ' // note, "x": [\n', "/* ] */"])
@@ -432,7 +432,7 @@ def test_parser_matches_json_loads_for_valid_arrays(
     assert reader.closed
 
 
-@settings(max_examples=20)  # an example reads the array once for each of its cuts
+@settings(max_examples=20)  # each example parses the array once for each cut
 @given(ARRAYS, st.integers())
 def test_parser_result_of_damaged_array_does_not_depend_on_chunks(array: list[Any], seed: int) -> None:
     written = damage_json(array, random.Random(seed))  # noqa: S311
@@ -449,7 +449,7 @@ def test_parser_never_raises_and_does_not_depend_on_chunks_for_any_text(opening:
     whole = parse_chunks(written)
     assert parse_chunks(*written) == whole
     assert parse_chunks(*split_randomly(written, seed)) == whole
-    json.dumps(whole, ensure_ascii=False).encode()  # there is nothing that could not be sent
+    json.dumps(whole, ensure_ascii=False).encode()  # everything can be encoded
 
 
 @given(st.binary())
@@ -468,9 +468,9 @@ def test_parser_buffers_little_speech(content: str, seed: int) -> None:
     for stray in (written, written.replace('\\"', '"')):
         cut = seed % (len(stray) + 1)
         reader = JsonArrayParser()
-        heard = merge_speech(reader.feed('[{"type":"text","content":"' + stray[:cut]))
+        emitted = merge_speech(reader.feed('[{"type":"text","content":"' + stray[:cut]))
         rest = merge_speech(reader.close())
-        assert len("".join(map(str, rest))) <= MAX_BUFFERED_CHARS, heard
+        assert len("".join(map(str, rest))) <= MAX_BUFFERED_CHARS, emitted
 
 
 @pytest.mark.parametrize(
@@ -491,7 +491,7 @@ def test_parser_buffers_little_speech(content: str, seed: int) -> None:
     ],
 )
 def test_parser_buffer_is_bounded_for_any_repeated_input(unit: str) -> None:
-    """Whatever is kept is read again with the next chunk: if it is little, the work is linear."""
+    """The parser reads its buffer again with each chunk. A small buffer keeps the work linear."""
     reader = JsonArrayParser()
     reader.feed('[{"type":"text","content":"')
     for _ in range(2_000):

@@ -10,8 +10,8 @@ HEADERS = {"Authorization": f"Bot {FAKE_BOT_TOKEN}"}
 
 @pytest.fixture
 async def fake_discord() -> AsyncIterator[FakeDiscord]:
-    async with serve_discord(FakeDiscord()) as double:
-        yield double
+    async with serve_discord(FakeDiscord()) as fake_discord:
+        yield fake_discord
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The server's side of the format must read what our own client writes; what it answers is read back elsewhere."""
+"""The fake server must parse the requests of our client. Other tests parse its responses."""
 
 from typing import Any
 
@@ -24,9 +24,9 @@ def test_google_dialect_reads_request_of_own_client() -> None:
         ),
     )
     body: Any = msgspec.json.decode(GoogleWireFormat().encode_request(asked, Profile()))
-    heard = GoogleDialect().parse_request(body, "echo")
-    assert (heard.model, heard.system) == ("echo", "Be brief.")
-    assert last_user_text(heard).strip() == "new"
+    request = GoogleDialect().parse_request(body, "echo")
+    assert (request.model, request.system) == ("echo", "Be brief.")
+    assert last_user_text(request).strip() == "new"
 
 
 def test_google_dialect_errors_are_classified_by_own_client() -> None:

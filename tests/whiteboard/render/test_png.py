@@ -26,13 +26,13 @@ def test_render_png_is_deterministic_across_processes() -> None:
         "from tests.support.whiteboard_lesson import LESSON_ACTIONS;"
         "print(hashlib.sha256(render_png(replay_actions(LESSON_ACTIONS))).hexdigest())"
     )
-    told = {
+    hashes = {
         subprocess.run(  # noqa: S603 - our own program
             [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
         ).stdout
         for _ in range(2)
     }
-    assert len(told) == 1
+    assert len(hashes) == 1
 
 
 def test_text_is_rendered_with_bundled_fonts() -> None:

@@ -21,7 +21,7 @@ SVG_GROUP = "{http://www.w3.org/2000/svg}g"
 
 
 def apply_filter(*colour: float) -> list[float]:
-    """Do with a colour what the filter does."""
+    """Apply the filter to a colour."""
     found = re.search(r'values="([^"]+)"', render_dark_filter())
     assert found is not None
     values = [float(value) for value in found[1].split()]

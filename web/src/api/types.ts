@@ -1,4 +1,4 @@
-// Written by `python web/api_types.py` from the values of the server. Not to be edited.
+// Written by `python web/api_types.py` from the types of the server. Do not edit.
 
 export interface AcceptedRun {
   message: Message | null;
@@ -675,9 +675,14 @@ export interface MessageEdit {
   content: string;
 }
 
+export interface ModelMessage {
+  role: "assistant" | "user";
+  parts: readonly (Text | Thought | File | ToolCall | ToolResult)[];
+}
+
 export interface ModelRequest {
   model: string;
-  messages: readonly Told[];
+  messages: readonly ModelMessage[];
   system: string;
   tools: readonly Tool[];
   temperature: number | null;
@@ -1299,11 +1304,6 @@ export interface TokenWithSecret {
   name: string;
   created_at: number;
   secret: string;
-}
-
-export interface Told {
-  role: "assistant" | "user";
-  parts: readonly (Text | Thought | File | ToolCall | ToolResult)[];
 }
 
 export interface Tool {

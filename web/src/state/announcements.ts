@@ -25,8 +25,8 @@ export function runAnnouncement(run: Run | undefined, discussion: Discussion): s
   }
   const failed = who((turn) => turn.state === "failed");
   const answers = run.turns.filter(isAnswered).length;
-  const said = answers === 1 ? "One answer is ready." : `${answers} answers are ready.`;
-  return joinSentences(said, cut, failed.length ? `${formatNames(failed)} failed.` : "");
+  const ready = answers === 1 ? "One answer is ready." : `${answers} answers are ready.`;
+  return joinSentences(ready, cut, failed.length ? `${formatNames(failed)} failed.` : "");
 }
 
 const joinSentences = (...sentences: readonly string[]): string => sentences.filter(Boolean).join(" ");

@@ -6,13 +6,15 @@ import { emptyTurn, withVersion, type Turn } from "./turn.ts";
 
 /** Show a regeneration's progress in the turn of the answer. */
 export function withRegeneration(open: OpenDiscussion, id: string): OpenDiscussion {
-  const again = open.runs.find((run) => run.id === id);
-  if (!again?.regenerate) return open;
-  const place = open.runs.findIndex((run) => run.turns.some((turn) => turn.message === again.regenerate));
+  const regenerationRun = open.runs.find((run) => run.id === id);
+  if (!regenerationRun?.regenerate) return open;
+  const place = open.runs.findIndex((run) =>
+    run.turns.some((turn) => turn.message === regenerationRun.regenerate),
+  );
   const holder = open.runs[place];
   if (!holder) return open;
   const turns = holder.turns.map((turn) =>
-    turn.message === again.regenerate ? applyRegeneration(turn, again) : turn,
+    turn.message === regenerationRun.regenerate ? applyRegeneration(turn, regenerationRun) : turn,
   );
   const isSame = turns.every((turn, at) => turn === holder.turns[at]);
   return isSame ? open : { ...open, runs: open.runs.with(place, { ...holder, turns }) };

@@ -188,8 +188,8 @@ export function withMessages(run: Run, messages: readonly Message[]): Run {
     const known = turns[place];
     if (!known) turns.push(turn);
     else if (!isLiveTurn(known)) {
-      const { rejectedActions: dropped, regeneration: renewal } = known;
-      turns[place] = { ...turn, rejectedActions: dropped, regeneration: renewal };
+      const { rejectedActions, regeneration } = known;
+      turns[place] = { ...turn, rejectedActions, regeneration };
     }
   }
   return { ...run, userMessage: asked, turns };

@@ -206,6 +206,6 @@ export const pendingApprovals = (turn: Turn): readonly ToolCallState[] =>
 export const isAwaitingApproval = (turn: Turn): boolean =>
   pendingApprovals(turn.regeneration ?? turn).length > 0;
 /** The regeneration that failed or was interrupted. It is not a version. */
-export const failedRegeneration = ({ regeneration: renewal }: Turn): Turn | null =>
-  renewal?.state === "failed" || renewal?.state === "partial" ? renewal : null;
+export const failedRegeneration = ({ regeneration }: Turn): Turn | null =>
+  regeneration?.state === "failed" || regeneration?.state === "partial" ? regeneration : null;
 export const isAnswered = (turn: Turn): boolean => turn.state === "completed" || turn.state === "partial";

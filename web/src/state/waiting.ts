@@ -23,8 +23,10 @@ export function withWaitingTurns(
 
 /** All participants that the message is addressed to. */
 function expectedSpeakers(run: Run, discussion: Discussion): readonly string[] {
-  const table = run.participants.length ? run.participants : discussion.participants;
-  const audience = run.userMessage?.visible_to;
-  const spoken = table.filter((one) => one.active !== false && (!audience || audience.includes(one.id)));
-  return (modeSpec(run.mode).only_first ? spoken.slice(0, 1) : spoken).map((one) => one.id);
+  const participants = run.participants.length ? run.participants : discussion.participants;
+  const recipients = run.userMessage?.visible_to;
+  const addressed = participants.filter(
+    (one) => one.active !== false && (!recipients || recipients.includes(one.id)),
+  );
+  return (modeSpec(run.mode).only_first ? addressed.slice(0, 1) : addressed).map((one) => one.id);
 }

@@ -90,7 +90,7 @@ class Session {
     const { q, status } = shown;
     const cursor = more ? this.discussionList.next : null;
     const asked = ++this.#listRequests;
-    const begun = this.#connectionCount;
+    const connectionCount = this.#connectionCount;
     this.#pendingListEvents = [];
     this.#isLoadingMore = more;
     try {
@@ -103,7 +103,7 @@ class Session {
       const read = more ? withNextPage(before, page) : withFirstPage(before, page);
       this.discussionList = applyListEvents(read, this.#pendingListEvents ?? [], shown);
       this.loadedFilter = shown;
-      if (!more) this.#listConnectionCount = begun;
+      if (!more) this.#listConnectionCount = connectionCount;
     } finally {
       if (asked === this.#listRequests) this.#finishListLoad(more);
     }

@@ -1,4 +1,4 @@
-/** The markdown of the page without the page around it, for tests in a browser. */
+/** Renders Markdown without the rest of the page, for browser tests. */
 
 import { flushSync, mount } from "svelte";
 import { GrowingDocument } from "../../src/markdown/document.ts";
@@ -11,26 +11,26 @@ import.meta.glob("../../src/app.css", { eager: true });
 const card = document.querySelector("#card") as HTMLElement;
 const shown = mount(Card, { target: card });
 
-/** Show a text in the component itself, which paints it when its turn comes. */
+/** Show a text in the component, which schedules its own painting. */
 function show(text: string, live: boolean): void {
   shown.show(text, live);
   flushSync();
 }
 
-/** Paint a text character by character through the document and the sheet, and hand each state to a visitor. */
+/** Paint a text character by character, without the component. Calls `visit` after each paint. */
 function grow(text: string, visit: (root: HTMLElement) => void): HTMLElement {
   const root = document.createElement("div");
   root.className = "markdown";
   document.querySelector("main")?.append(root);
   const growing = new GrowingDocument();
-  const sheet = new DocumentRenderer(root);
+  const renderer = new DocumentRenderer(root);
   for (let end = 1; end <= text.length; end++) {
     growing.grow(text.slice(0, end));
-    sheet.paint(growing);
+    renderer.paint(growing);
     visit(root);
   }
   growing.end();
-  sheet.paint(growing);
+  renderer.paint(growing);
   visit(root);
   return root;
 }

@@ -57,10 +57,10 @@ export function matchMentions(all: readonly Mention[], query: string): readonly 
 
 /** Participants mentioned in a text. */
 export function findMentioned<T extends { name: string }>(words: string, table: readonly T[]): readonly T[] {
-  const said = foldCase(words);
+  const folded = foldCase(words);
   return table.filter(({ name }) => {
-    const place = said.indexOf(`@${foldCase(name)}`);
-    return place >= 0 && !/[\p{L}\p{N}]/u.test(said[place + name.length + 1] ?? "");
+    const place = folded.indexOf(`@${foldCase(name)}`);
+    return place >= 0 && !/[\p{L}\p{N}]/u.test(folded[place + name.length + 1] ?? "");
   });
 }
 

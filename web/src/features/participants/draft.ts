@@ -56,8 +56,8 @@ export function groupErrors(words: string, errors: readonly FieldError[]): Draft
     const name = field.split(/[.[]/, 1)[0] ?? "";
     // The options of a mode are in a field with its name.
     const part = PART_BY_FIELD[name] ?? (name in MODES ? "rules" : "question");
-    const said = [wrong[part], formatFieldError(field, message)].filter(Boolean);
-    wrong[part] = said.join(" ");
+    const messages = [wrong[part], formatFieldError(field, message)].filter(Boolean);
+    wrong[part] = messages.join(" ");
   }
   return wrong;
 }

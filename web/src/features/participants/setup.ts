@@ -140,7 +140,7 @@ export function toTable(source: Discussion | Preset): Table {
 export function withParticipant(table: Table, participant: ParticipantDraft): Table {
   const place = table.seats.findIndex((one) => one.key === participant.key);
   const seats = place < 0 ? [...table.seats, participant] : table.seats.with(place, participant);
-  // A second participant should be heard, so leave single mode.
+  // Single mode calls only one participant, so a second one changes the mode.
   const mode = modeSpec(table.mode).only_first && seats.length > 1 ? EMPTY_TABLE.mode : table.mode;
   return { ...table, mode, seats };
 }
@@ -193,14 +193,14 @@ export function toTablePayload(table: Table, personas: readonly Persona[]): Tabl
 
 /** Omit defaults, so that the server decides them. */
 function toParticipantInput({ key: _, ...seat }: ParticipantDraft): ParticipantInput {
-  const said = Object.entries(seat).filter(
+  const fields = Object.entries(seat).filter(
     // An empty list counts as unset, like an empty string.
     ([name, value]) =>
       value !== null &&
       String(value) !== "" &&
       value !== PARTICIPANT_DEFAULTS[name as keyof typeof PARTICIPANT_DEFAULTS],
   );
-  return Object.fromEntries(said) as unknown as ParticipantInput;
+  return Object.fromEntries(fields) as unknown as ParticipantInput;
 }
 
 /** Short summary: "3 participants, side by side". */

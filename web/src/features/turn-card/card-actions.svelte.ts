@@ -25,8 +25,8 @@ export class CardActions {
 
   /** The regeneration in progress. */
   readonly regeneration = $derived.by(() => {
-    const { regeneration: renewal } = this.#getTurn();
-    return renewal && isLiveTurn(renewal) ? renewal : null;
+    const { regeneration } = this.#getTurn();
+    return regeneration && isLiveTurn(regeneration) ? regeneration : null;
   });
   readonly #currentVersion = $derived.by(() => {
     const { version, versions } = this.#getTurn();
@@ -41,10 +41,10 @@ export class CardActions {
 
   /** Notices about the shown version. Other versions have their own runs. */
   readonly notices = $derived.by<readonly Notice[]>(() => {
-    const { regeneration: renewal, shownTurn: shown } = this;
-    if (!renewal) return shown.version > 1 ? [] : turnNotices(this.#getRun(), this.#getTurn());
-    const again = session.openDiscussion?.runs.find((run) => run.id === renewal.run);
-    return again ? turnNotices(again, renewal) : [];
+    const { regeneration, shownTurn } = this;
+    if (!regeneration) return shownTurn.version > 1 ? [] : turnNotices(this.#getRun(), this.#getTurn());
+    const regenerationRun = session.openDiscussion?.runs.find((run) => run.id === regeneration.run);
+    return regenerationRun ? turnNotices(regenerationRun, regeneration) : [];
   });
 
   constructor(turn: () => Turn, run: () => Run, discussion: () => Discussion, focus: () => void) {
@@ -122,9 +122,9 @@ export class CardActions {
   }
 
   reply(): void {
-    const desk = getComposerDraft(this.#getDiscussion().id);
-    desk.to = [this.#getTurn().participant];
-    desk.focus();
+    const composerDraft = getComposerDraft(this.#getDiscussion().id);
+    composerDraft.to = [this.#getTurn().participant];
+    composerDraft.focus();
   }
 
   async copyLink(): Promise<void> {

@@ -48,7 +48,7 @@ export function revealElement(element: HTMLElement, quote: string, onMoved: () =
 
 /** Keep an element in view while content renders, unless the user scrolls. */
 function holdInView(element: HTMLElement, quote: string, onMoved: () => void): void {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const letGo = new AbortController();
   for (const touched of ["wheel", "pointerdown", "keydown", "touchstart"])
     addEventListener(touched, () => letGo.abort(), { signal: letGo.signal, passive: true });
@@ -66,7 +66,7 @@ function holdInView(element: HTMLElement, quote: string, onMoved: () => void): v
     goal.scrollIntoView({ block: words || !isTall(element) ? "center" : "start" });
     onMoved(); // the timeline must know at once that the user no longer follows the end
     const patience = quote && !words ? QUOTE_WAIT_MS : STEADY_MS;
-    if (now - begun < patience) requestAnimationFrame(step);
+    if (now - startedAt < patience) requestAnimationFrame(step);
     else letGo.abort();
   };
   step();

@@ -25,10 +25,10 @@ class ReportStore {
     return asked;
   }
 
-  async #fetchReport({ id, lastSeq: heard }: Run): Promise<void> {
+  async #fetchReport({ id, lastSeq }: Run): Promise<void> {
     try {
       const report = await callApi("GET /api/runs/{id}", { path: { id } });
-      this.#loadedReports = new Map(this.#loadedReports).set(id, { report, lastSeq: heard });
+      this.#loadedReports = new Map(this.#loadedReports).set(id, { report, lastSeq });
     } catch {
       this.#runVersions.delete(id); // events are shown until then; the next change retries
     }

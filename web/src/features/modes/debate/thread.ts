@@ -18,8 +18,8 @@ export function buildThread(
   const entries = messages.flatMap((message): ThreadEntry[] => {
     const stored = turnFromMessage(message);
     if (!stored) return [{ kind: message.hidden ? "prompt" : "question", key: message.id, message }];
-    const said = own.find((turn) => turn.key === stored.key);
-    return [{ kind: "answer", key: stored.key, turn: said && isLiveTurn(said) ? said : stored }];
+    const turn = own.find((one) => one.key === stored.key);
+    return [{ kind: "answer", key: stored.key, turn: turn && isLiveTurn(turn) ? turn : stored }];
   });
   const known = new Set(entries.map((entry) => entry.key));
   const rest = own.filter((turn) => !known.has(turn.key));

@@ -25,17 +25,17 @@ export interface Moment {
 export function splitTurn(turn: Turn, actions: readonly PerformedAction[]): readonly LessonPart[] {
   const own = isRevised(turn) ? [] : actions.filter((one) => formatTurnKey(one) === turn.key);
   const found: LessonPart[] = [];
-  let from = 0;
-  const speak = (upto: number) => {
-    const text = turn.text.slice(from, upto);
-    if (text.trim()) found.push({ id: `${turn.run}/${turn.key}/${from}`, text: text.trim(), action: null });
-    from = Math.max(from, upto);
+  let start = 0;
+  const addText = (end: number) => {
+    const text = turn.text.slice(start, end);
+    if (text.trim()) found.push({ id: `${turn.run}/${turn.key}/${start}`, text: text.trim(), action: null });
+    start = Math.max(start, end);
   };
   for (const action of own) {
-    speak(action.textOffset);
+    addText(action.textOffset);
     found.push({ id: action.id, text: "", action });
   }
-  speak(turn.text.length);
+  addText(turn.text.length);
   return found;
 }
 

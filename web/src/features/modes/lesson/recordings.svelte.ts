@@ -20,8 +20,8 @@ class RecordingStore {
       ...turn,
       rejectedActions: dropped.get(turn.key) ?? turn.rejectedActions,
     }));
-    const { actions, speakerSelections: decisions, lastSeq: heard } = recorded;
-    return { ...run, turns, actions, speakerSelections: decisions, lastSeq: heard };
+    const { actions, speakerSelections, lastSeq } = recorded;
+    return { ...run, turns, actions, speakerSelections, lastSeq };
   }
 
   /** Load missing recordings, the last run first. Clears earlier errors. */

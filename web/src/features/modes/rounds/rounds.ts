@@ -40,15 +40,15 @@ export function findSpeakerStatus(
   if (!isLiveRun(run)) return null;
   const speaking = run.turns.find(isLiveTurn) ?? null;
   const last = speaking ?? run.turns.at(-1) ?? null;
-  const over = run.turns.filter((turn) => !isLiveTurn(turn)).length;
-  const begun = over + (speaking ? 1 : 0);
+  const finishedTurns = run.turns.filter((turn) => !isLiveTurn(turn)).length;
+  const startedTurns = finishedTurns + (speaking ? 1 : 0);
   const place = last ? participants.indexOf(last.participant) : -1;
   const following = participants[(place + 1) % Math.max(participants.length, 1)] ?? null;
-  const isKnown = turns !== null && begun < turns && (last !== null || modeSpec(run.mode).in_rounds);
+  const isKnown = turns !== null && startedTurns < turns && (last !== null || modeSpec(run.mode).in_rounds);
   return {
     speaker: speaking?.participant ?? null,
     nextSpeaker: isKnown ? following : null,
-    finishedTurns: over,
+    finishedTurns,
     totalTurns: turns,
   };
 }
