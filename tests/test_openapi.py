@@ -186,8 +186,8 @@ def use_existing_resources(case: Case[Any], ids: Ids) -> None:
         case.body |= {"model": "scripted/echo", "apiKey": "", "config": {**config, **present}}
     if isinstance(case.body, dict) and "participants" in case.body:
         made_up = dict.fromkeys(("persona", "project", "model", "language", "task_model", "files"))
-        known = {name: value for name, value in case.body.items() if name not in made_up}
-        case.body = known | {"participants": ["scripted/echo"]}
+        fields = {name: value for name, value in case.body.items() if name not in made_up}
+        case.body = fields | {"participants": ["scripted/echo"]}
 
 
 def operations(description: Any) -> Iterator[tuple[str, str, Any]]:
