@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +16,7 @@ from sqlalchemy import Connection, MetaData, Table, func, insert, select
 
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
+from moot.store.discussions.search import search_condition
 from moot.store.migrate import migrate
 from moot.store.schema import metadata
 from moot.store.schema.columns import Json
@@ -26,24 +27,14 @@ from tests.support.databases import DATABASE_KINDS, DatabaseKind, database_url
 FIXTURE = Path(__file__).with_name("fixtures") / "database_0009.json"
 MIGRATION = import_module("moot.store.migrations.versions.0010_names_of_the_glossary")
 OLD_ROWS: dict[str, list[dict[str, Any]]] = json.loads(FIXTURE.read_text("utf-8"))
-CONVERTED_COLUMNS = {  # columns with renamed keys or values; all others keep their value
-    ("discussion", "task_model"),
-    ("discussion", "debate"),
-    ("discussion", "advisors"),
-    ("discussion", "directed"),
-    ("preset", "task_model"),
-    ("preset", "debate"),
-    ("preset", "advisors"),
-    ("preset", "directed"),
-    ("run", "plan"),
-    ("run", "stop_reason"),
-    ("message", "tools"),
-    ("message", "view"),
-    ("evaluation", "improvement"),
-    ("idempotency_key", "reply"),
-    ("analysis_result", "body"),
-    ("run_event", "body"),
-    ("charge", "purpose"),
+JSON_COLUMNS = {"body", "reply"}  # besides the columns of type `Json`
+OLD_VALUES = {  # by new word, which has one old word each
+    **{new: old for old, (new, _) in MIGRATION.EVENTS.items()},
+    **{
+        new: old
+        for names in (MIGRATION.PURPOSES, MIGRATION.NOTICE_KINDS, MIGRATION.VIEWS, MIGRATION.TASK_MODELS)
+        for old, new in names.items()
+    },
 }
 
 
@@ -89,6 +80,7 @@ async def test_schema_after_migration_is_that_of_the_code(
 
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
 async def test_every_row_keeps_its_values(kind: DatabaseKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names change, values do not: also the values inside of JSON are compared, without their keys."""
     async with open_old_database(kind, tmp_path, monkeypatch) as database:
         await migrate(database)
         assert set(map(new_name, OLD_ROWS)) == set(metadata.tables)
@@ -98,33 +90,49 @@ async def test_every_row_keeps_its_values(kind: DatabaseKind, tmp_path: Path, mo
             expected = [
                 {columns.get(column, column): read_value(value) for column, value in row.items()} for row in old_rows
             ]
-            table = raw_table(name)
             async with database.read() as connection:
-                stored = (await connection.execute(select(table))).mappings().all()
+                stored = (await connection.execute(select(text_table(name)))).mappings().all()
             found = [{key: value for key, value in row.items() if value is not None} for row in stored]
-            assert sort_rows(name, found) == sort_rows(name, expected), name
+            assert comparable_rows(name, found) == comparable_rows(name, expected), name
 
 
-def raw_table(name: str) -> Table:
-    """Return the table without the types of its columns, so that JSON stays text."""
-    return Table(name, MetaData(), *(column._copy() for column in metadata.tables[name].columns if not is_json(column)))
+def text_table(name: str) -> Table:
+    """Return the table with JSON columns as text."""
+    columns = (
+        sqlalchemy.Column(column.name, sqlalchemy.Text if is_json(column) else column.type)
+        for column in metadata.tables[name].columns
+    )
+    return Table(name, MetaData(), *columns)
 
 
 def is_json(column: Any) -> bool:
     return isinstance(column.type, Json)
 
 
-def sort_rows(table: str, rows: list[dict[str, Any]]) -> list[str]:
-    json_columns = {column.name for column in metadata.tables[table].columns if is_json(column)}
-    shown = (
-        {
-            column: value
-            for column, value in row.items()
-            if (table, column) not in CONVERTED_COLUMNS and column not in json_columns
-        }
+def comparable_rows(table: str, rows: list[dict[str, Any]]) -> list[str]:
+    as_json = {column.name for column in metadata.tables[table].columns if is_json(column)} | JSON_COLUMNS
+    return sorted(
+        repr(sorted((column, values_of(value, as_json=column in as_json)) for column, value in row.items()))
         for row in rows
     )
-    return sorted(repr(sorted(row.items())) for row in shown)
+
+
+def values_of(value: Any, *, as_json: bool) -> list[str]:
+    """Return the scalar values, sorted and in the old words; JSON loses its keys."""
+    scalars = json_values(json.loads(value)) if as_json and value else [value]
+    return sorted(repr(OLD_VALUES.get(one, one)) for one in scalars)
+
+
+def json_values(value: Any) -> Iterator[Any]:
+    match value:
+        case dict():
+            for one in value.values():
+                yield from json_values(one)
+        case list():
+            for one in value:
+                yield from json_values(one)
+        case _:
+            yield value
 
 
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
@@ -165,5 +173,11 @@ async def test_migrated_messages_are_read_and_found(
         async with database.read() as connection:
             count = select(func.count()).select_from(metadata.tables["message"])
             assert (await connection.execute(count)).scalar() == len(OLD_ROWS["message"])
-        tenant = OLD_ROWS["discussion"][0]["tenant"]
-        assert await Discussions(database).get_discussion(tenant, OLD_ROWS["discussion"][0]["id"])
+        old = OLD_ROWS["message"][0]
+        discussion = await Discussions(database).get_discussion(old["tenant"], old["discussion"])
+        assert discussion.id == old["discussion"]
+        message = metadata.tables["message"]
+        word = max(old["content"].split(), key=len).strip("?.,:")
+        async with database.read() as connection:
+            hits = await connection.execute(select(message.c.id).where(search_condition(database, message, word)))
+            assert old["id"] in hits.scalars().all()
