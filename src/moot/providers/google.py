@@ -17,7 +17,7 @@ from msgspec import Raw, Struct
 from moot.providers import errors
 from moot.providers.dedupe import OverlapDeduper
 from moot.providers.errors import WireError
-from moot.providers.wire_json import decode_leniently, token_count
+from moot.providers.wire_format import decode_leniently, token_count
 from moot.types.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
 from moot.types.faults import make_fault
 from moot.types.model_info import Profile

@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 from moot.providers import errors
 from moot.providers.dedupe import SnapshotDeduper
 from moot.providers.errors import WireError
-from moot.providers.wire_json import decode_leniently, is_json, parse_model_ids, token_count
+from moot.providers.wire_format import decode_leniently, is_json, parse_model_ids, token_count
 from moot.types.chunks import Chunk, Done, Failed, FinishReason, Progress, Text, Thought, ToolCall, Usage
 from moot.types.model_info import Profile, file_kind
 from moot.types.requests import File, ModelMessage, ModelRequest, ToolResult
