@@ -14,6 +14,8 @@ string_decoder = msgspec.json.Decoder(str)
 class WordDecoder:
     """Decodes a simple format: each frame is a word, and a full stop ends the stream."""
 
+    finish_reason: str | None = None
+
     def decode_frame(self, frame: bytes) -> list[Chunk]:
         match frame:
             case b"?":
@@ -21,10 +23,6 @@ class WordDecoder:
             case b".":
                 return [Done("stop")]
         return [Text(frame.decode())]
-
-    @property
-    def has_finish_reason(self) -> bool:
-        return False
 
     def final_chunks(self) -> list[Chunk]:
         return [Done("stop")]

@@ -186,10 +186,8 @@ class Registry:
 
     def provider_base_url(self, name: str) -> str:
         known = built_in_provider(name)
-        base_url = (self._provider_config(name).base_url or self._base_url_override(known) or known.base_url).rstrip(
-            "/"
-        )
-        api = self.provider_api(name)
+        base_url = self._provider_config(name).base_url or self._base_url_override(known) or known.base_url
+        base_url, api = base_url.rstrip("/"), self.provider_api(name)
         # Some tools omit the version path.
         has_no_path = _parse_origin(base_url) and not urlsplit(base_url).path
         return base_url + API_VERSION_PATHS.get(api, "") if has_no_path and api else base_url
@@ -259,11 +257,7 @@ class Registry:
                 "http:// or https:// and name a host."
             )
         return HttpProvider(
-            name,
-            WIRE_FORMATS[api](),
-            base_url,
-            self.transport,
-            is_free=known.is_keyless and _is_private_host(base_url),
+            name, WIRE_FORMATS[api](), base_url, self.transport, is_free=known.is_keyless and _is_private_host(base_url)
         )
 
     def _unknown_model_message(self, name: str, provider: str) -> str:

@@ -20,13 +20,10 @@ FINAL_CHUNK_TYPES = (Done, Failed)
 class StreamDecoder(Protocol):
     """Decodes one response stream. Keeps state that spans several events, such as tool calls and usage."""
 
+    finish_reason: str | None  # once set, the answer is complete; usage and a closing event may still follow
+
     def decode_frame(self, frame: bytes) -> list[Chunk]:
         """Decode the data of one event. Raises ProviderError for invalid data."""
-        ...
-
-    @property
-    def has_finish_reason(self) -> bool:
-        """Whether the answer is complete. Usage and a closing event may still follow."""
         ...
 
     def final_chunks(self) -> list[Chunk]:
@@ -35,8 +32,8 @@ class StreamDecoder(Protocol):
 
 
 class WireFormat(Protocol):
-    @property
-    def api(self) -> str: ...
+    api: str
+    models_path: str
 
     def request_path(self, model: str) -> str: ...
 
@@ -47,8 +44,6 @@ class WireFormat(Protocol):
     def create_decoder(self, provider_name: str, key: str | None) -> StreamDecoder:
         """Create a decoder for one response. It needs the key only to redact it in error messages."""
         ...
-
-    def models_path(self) -> str: ...
 
     def parse_model_list(self, body: bytes) -> list[str]: ...
 

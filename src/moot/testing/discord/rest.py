@@ -212,11 +212,7 @@ def _json_response(status: int, body: object, headers: dict[str, str]) -> web.Re
 def _fault_response(fault: InjectedFault, headers: dict[str, str]) -> web.Response | None:
     match fault.kind:
         case "rate":
-            body = {
-                "message": "You are being rate limited.",
-                "retry_after": fault.retry_after,
-                "global": False,
-            }
+            body = {"message": "You are being rate limited.", "retry_after": fault.retry_after, "global": False}
             return _json_response(429, body, {**headers, "X-RateLimit-Remaining": "0"})
         case "cloudflare":
             return web.Response(status=429, text="error code: 1015", headers={"Retry-After": "1"})
