@@ -90,7 +90,8 @@ class Transport:
     ) -> bytes:
         """Fetch a small JSON body, such as a model list, cut at MAX_JSON_BODY_BYTES. With a `post` body it is a POST."""
         timeout = aiohttp.ClientTimeout(total=timeout_seconds)
-        method, proxy = "GET" if post is None else "POST", self._cached_proxy(url)
+        method = "GET" if post is None else "POST"
+        proxy = self._cached_proxy(url)
         with map_http_errors(provider_name):
             async with self.http_session.request(
                 method, url, data=post, headers=headers, timeout=timeout, allow_redirects=False, proxy=proxy
