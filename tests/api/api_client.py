@@ -10,7 +10,6 @@ import aiohttp
 from aiohttp import web
 from msgspec.structs import replace
 
-from moot.providers.scripted import sample_lesson
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script, Scripts
 from moot.testing.provider_server import FakeProviderServer
 from tests.support.advisor_scripts import ADVISOR_SCRIPTS
@@ -25,8 +24,9 @@ SCRIPTS = {
     **ADVISOR_SCRIPTS,
     **AGENT_SCRIPTS,
     **{
-        name: replace(BUILT_IN_SCRIPTS[name], chunk_chars=64) for name in sample_lesson.LESSON_ANSWERS
-    },  # fewer pieces are cheaper
+        name: replace(BUILT_IN_SCRIPTS[name], chunk_chars=64)  # fewer pieces are cheaper
+        for name in ("teacher", "assistant", "student", "classmate")
+    },
     "quick": Script(answer="Round tables."),
     "other": Script(answer="Square tables."),
     "long": Script(answer=LONG_ANSWER, chunk_interval_seconds=0.02),

@@ -1,14 +1,14 @@
 import asyncio
 
-from moot.providers import discovery
+from moot.providers import registry
 from moot.providers.scripted.scripts import Script
 from tests.support.moot_process import MootCli, usage_error_text
 from tests.support.provider_turns import API_KEY, ProviderServerSetup
 
 
-def extend_discovery_timeout() -> None:
+def extend_local_server_timeout() -> None:
     """Give servers on this machine time to answer, in the process of `moot`."""
-    discovery.PROBE_TIMEOUT_SECONDS = 60.0
+    registry.LOCAL_SERVER_TIMEOUT_SECONDS = 60.0
 
 
 class TestDefaultModel:
@@ -41,7 +41,7 @@ class TestDefaultModel:
         assert [call.key for call in provider_server.fake_server.received_requests] == [API_KEY]
 
     async def test_model_of_local_server_is_used(self, moot: MootCli, provider_server: ProviderServerSetup) -> None:
-        moot.prepare = extend_discovery_timeout
+        moot.prepare = extend_local_server_timeout
         done = await asyncio.to_thread(moot, "ask", "hi", OLLAMA_BASE_URL=f"{provider_server.url}/v1")
         assert (done.returncode, done.stdout) == (0, "hi\n")
         assert done.stderr == ("moot: using ollama/echo, found on this machine. Choose with -m provider/model.\n")

@@ -112,9 +112,9 @@ MAX_FAST_INTERVAL_SECONDS = 0.03  # a script with pauses no longer than this has
 def without_pauses(script: Script) -> str:
     """Return a script with the same answer, without pauses and in fewer pieces: each piece costs time."""
     when = ", ".join(
-        f"{_toml_string(text)} = {_toml_string(answer)}" for text, answer in script.answer_if_contains.items()
+        f"{_toml_string(text)} = {_toml_string(script.answer_for(text))}" for text in script.answer_if_contains
     )
-    return f"answer = {_toml_string(script.answer)}\nthoughts = {_toml_string(script.thoughts)}\nanswer_if_contains = {{ {when} }}\nchunk_chars = 80\n"
+    return f"answer = {_toml_string(script.answer_for(''))}\nthoughts = {_toml_string(script.thoughts)}\nanswer_if_contains = {{ {when} }}\nchunk_chars = 80\n"
 
 
 def _toml_string(text: str) -> str:

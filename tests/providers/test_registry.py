@@ -2,6 +2,7 @@ import asyncio
 
 import pytest
 
+from moot.providers import registry
 from moot.providers.catalog import BUILT_IN_PROVIDERS, ProviderConfig
 from moot.providers.http_provider import HttpProvider
 from moot.providers.keys import Key
@@ -212,6 +213,17 @@ def test_local_servers_need_no_key() -> None:
     assert make_registry().missing_key_message("ollama") is None
     assert make_registry().cheap_model("openai")
     assert make_registry().cheap_model("local") is None
+
+
+async def test_list_local_models_asks_servers_that_answer(
+    provider_server: ProviderServerSetup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "LOCAL_SERVER_TIMEOUT_SECONDS", 60.0)
+    silent = {f"{name}_BASE_URL": "http://127.0.0.1:9/v1" for name in ("LMSTUDIO", "LLAMACPP", "VLLM")}
+    async with make_registry({"OLLAMA_BASE_URL": f"{provider_server.url}/v1", **silent}) as served:
+        found = await served.list_local_models()
+    assert "ollama/echo" in found
+    assert {name.partition("/")[0] for name in found} == {"ollama"}
 
 
 def test_tenant_key_replaces_server_key() -> None:

@@ -8,8 +8,8 @@ from msgspec import Raw
 
 from moot.engine.tools.approval_policy import ApprovalState, ToolCallRequest
 from moot.engine.tools.toolset import ToolBinding, Toolset
-from moot.tools.fake import FakeTool, FakeToolbox
 from moot.types.tools import ApprovalDecision, ToolInfo
+from tests.support.fake_toolbox import FakeTool, FakeToolbox
 
 WORD_SCHEMA = Raw(b'{"type":"object","properties":{"word":{"type":"string"}},"required":["word"]}')
 ToolFunction = Callable[[Mapping[str, Any]], Awaitable[str]]

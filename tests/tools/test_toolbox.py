@@ -15,10 +15,10 @@ from moot.engine.tools.insight_search import InsightSearch
 from moot.engine.whiteboards import Whiteboards
 from moot.store.discussions.discussions import Discussions
 from moot.store.library.insights import Insights, InsightVectors
-from moot.tools.fake import FakeTool, FakeToolbox
 from moot.tools.toolbox import Toolbox, find_argument_problem
 from moot.types.tools import ToolInfo
 from tests.support.accounts import ANNA, create_discussion, database_with_accounts
+from tests.support.fake_toolbox import FakeTool, FakeToolbox
 from tests.support.stores import make_stores
 from tests.support.tool_servers import http_toolbox, serve_http_tools, stdio_toolbox
 

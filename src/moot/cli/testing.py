@@ -5,8 +5,7 @@ import sys
 from pathlib import Path
 
 from moot.app import event_loop
-from moot.providers.scripted import scripts
-from moot.providers.scripted.scripts import SCRIPT_FAULTS, Script, Scripts
+from moot.providers.scripted.scripts import SCRIPT_FAULTS, Scripts, load_scripts
 from moot.testing.provider_server import FakeProviderServer, serve_provider
 from moot.types.errors import UsageError
 
@@ -21,17 +20,13 @@ Ctrl-C stops.
 
 
 def run_lab_server(port: int, script: Path | None) -> int:
-    return event_loop.run_coroutine(_serve_scripts(port, Scripts(_load_scripts(script))))
+    return event_loop.run_coroutine(_serve_scripts(port, Scripts(load_scripts(script))))
 
 
 def list_scripts(script: Path | None) -> int:
-    for name, written in _load_scripts(script).items():
+    for name, written in load_scripts(script).items():
         sys.stdout.write(f"{name:<16} {SCRIPT_FAULTS.get(written.fault, 'answers as written')}\n")
     return 0
-
-
-def _load_scripts(script: Path | None) -> dict[str, Script]:
-    return scripts.load_scripts(script) if script else scripts.BUILT_IN_SCRIPTS
 
 
 async def _serve_scripts(port: int, script_catalog: Scripts) -> int:

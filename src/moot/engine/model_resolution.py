@@ -6,7 +6,6 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from moot.providers.discovery import find_local_servers
 from moot.providers.keys import Key, KeyRing
 from moot.providers.registry import Registry, ResolvedModel
 from moot.types.errors import FeatureUnavailable, MissingKey, UsageError
@@ -115,9 +114,8 @@ class DefaultParticipants:
         """Ignore the settings. Raises FeatureUnavailable if not even the embedded model is available."""
         if with_key := [model async for model in self._models_with_key(tenant)][:DEFAULT_PARTICIPANT_COUNT]:
             return DiscoveredModels(tuple(with_key), "key")
-        for server in await find_local_servers(self._registry):
-            if server.models:
-                return DiscoveredModels((f"{server.provider}/{server.models[0]}",), "local_server")
+        if local_models := await self._registry.list_local_models():
+            return DiscoveredModels((local_models[0],), "local_server")
         return DiscoveredModels((self._registry.resolve_model(self._registry.embedded_model()).name,), "embedded")
 
     async def _models_with_key(self, tenant: str) -> AsyncIterator[str]:

@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 from moot.providers import errors
 from moot.providers.dedupe import SnapshotDeduper
 from moot.providers.errors import WireError
-from moot.providers.wire_json import decode_leniently, is_json, parse_model_ids, token_count
+from moot.providers.wire_format import decode_leniently, is_json, parse_model_ids, token_count
 from moot.types.chunks import Chunk, Done, Failed, FinishReason, Progress, Text, Thought, ToolCall, Usage
 from moot.types.model_info import Profile, file_kind
 from moot.types.requests import Effort, File, ModelMessage, ModelRequest, Part, ToolResult
@@ -73,6 +73,7 @@ _frame_decoder = msgspec.json.Decoder(Frame)
 
 class AnthropicWireFormat:
     api = "anthropic"
+    models_path = "/models?limit=1000"
 
     def request_path(self, model: str) -> str:  # noqa: ARG002 - the model is in the body
         return "/messages"
@@ -116,9 +117,6 @@ class AnthropicWireFormat:
     def create_decoder(self, provider_name: str, key: str | None) -> "AnthropicStreamDecoder":
         return AnthropicStreamDecoder(provider_name, key)
 
-    def models_path(self) -> str:
-        return "/models?limit=1000"
-
     def parse_model_list(self, body: bytes) -> list[str]:
         return parse_model_ids(body)
 
@@ -159,7 +157,7 @@ class AnthropicStreamDecoder:
     def __init__(self, provider_name: str, key: str | None = None) -> None:
         self._provider_name = provider_name
         self._key = key
-        self._finish_reason: str | None = None
+        self.finish_reason: str | None = None
         self._usage = WireUsage()
         self._open_tool: Block | None = None
         self._arguments: list[str] = []
@@ -178,7 +176,7 @@ class AnthropicStreamDecoder:
             case "message_start" if data.message is not None:
                 return self._merge_usage(data.message.usage)
             case "message_delta":
-                self._finish_reason = (data.delta and data.delta.stop_reason) or self._finish_reason
+                self.finish_reason = (data.delta and data.delta.stop_reason) or self.finish_reason
                 return self._merge_usage(data.usage)
             case "message_stop":
                 return self.final_chunks()
@@ -187,9 +185,9 @@ class AnthropicStreamDecoder:
         return []
 
     def final_chunks(self) -> list[Chunk]:
-        if self._finish_reason not in FINISH_REASONS:
-            return [Failed(errors.early_end_fault(self._provider_name, self._finish_reason, self._key))]
-        finish = FINISH_REASONS[self._finish_reason]
+        if self.finish_reason not in FINISH_REASONS:
+            return [Failed(errors.early_end_fault(self._provider_name, self.finish_reason, self._key))]
+        finish = FINISH_REASONS[self.finish_reason]
         if self._open_tool is not None or (self._calls and finish == "length"):
             return [
                 Failed(errors.partial_call_fault(self._open_tool.name if self._open_tool else self._calls[-1].name))
@@ -197,10 +195,6 @@ class AnthropicStreamDecoder:
         if finish == "content_filter":
             return [Done(finish)]
         return [*self._calls, Done("tool_calls" if self._calls else finish)]
-
-    @property
-    def has_finish_reason(self) -> bool:
-        return self._finish_reason is not None
 
     def _read_delta(self, delta: Delta) -> list[Chunk]:
         if delta.text:
@@ -240,10 +234,8 @@ class AnthropicStreamDecoder:
             if (count := getattr(usage, field)) is not None:
                 setattr(self._usage, field, count)
         merged = self._usage
-        read, written = (
-            token_count(merged.cache_read_input_tokens),
-            token_count(merged.cache_creation_input_tokens),
-        )
+        read = token_count(merged.cache_read_input_tokens)
+        written = token_count(merged.cache_creation_input_tokens)
         return [
             Usage(
                 input=token_count(merged.input_tokens) + read + written,

@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 from typing import Annotated, Protocol
 
-import aiohttp
 import msgspec
 from msgspec import Meta, Struct
 
-from moot.providers import errors
 from moot.providers.keys import KeyRing
 from moot.providers.openai import OpenAIWireFormat
 from moot.providers.registry import Registry
-from moot.providers.transport import MAX_JSON_BODY_BYTES, ResponseBody, Transport, find_proxy, map_http_errors
+from moot.providers.transport import Transport
 from moot.types.errors import ProviderError, UnknownModel
 from moot.types.faults import make_fault
 
@@ -52,7 +50,13 @@ class HttpEmbedder:
         self._transport = transport
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        body = await self._post_embeddings(msgspec.json.encode({"model": self._model, "input": list(texts)}))
+        key = self._keys.select_key(set())
+        secret = key.secret if key else None
+        headers = OpenAIWireFormat().request_headers(secret)
+        request = msgspec.json.encode({"model": self._model, "input": list(texts)})
+        body = await self._transport.fetch_body(
+            self._provider_name, self._url, headers, secret, post=request, timeout_seconds=EMBED_TIMEOUT_SECONDS
+        )
         try:
             entries = sorted(_embedding_list_decoder.decode(body).data, key=lambda entry: entry.index)
         except (msgspec.DecodeError, RecursionError):
@@ -60,27 +64,6 @@ class HttpEmbedder:
         if [entry.index for entry in entries] != list(range(len(texts))):
             raise ProviderError(make_fault("bad_response", f"{self._provider_name} returned invalid embeddings."))
         return [entry.embedding for entry in entries]
-
-    async def _post_embeddings(self, body: bytes) -> bytes:
-        key = self._keys.select_key(set())
-        secret = key.secret if key else None
-        with map_http_errors(self._provider_name):
-            async with self._transport.http_session.post(
-                self._url,
-                data=body,
-                headers=OpenAIWireFormat().request_headers(secret),
-                timeout=aiohttp.ClientTimeout(total=EMBED_TIMEOUT_SECONDS),
-                allow_redirects=False,
-                proxy=find_proxy(self._url),
-            ) as response:
-                answer = await ResponseBody(response).read_all(MAX_JSON_BODY_BYTES)
-                if response.status != 200:
-                    raise ProviderError(
-                        errors.fault_from_response(
-                            self._provider_name, response.status, response.headers, answer, secret
-                        )
-                    )
-                return answer
 
 
 def resolve_embedder(name: str, registry: Registry) -> HttpEmbedder:

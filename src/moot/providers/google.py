@@ -17,7 +17,7 @@ from msgspec import Raw, Struct
 from moot.providers import errors
 from moot.providers.dedupe import OverlapDeduper
 from moot.providers.errors import WireError
-from moot.providers.wire_json import decode_leniently, token_count
+from moot.providers.wire_format import decode_leniently, token_count
 from moot.types.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
 from moot.types.faults import make_fault
 from moot.types.model_info import Profile
@@ -92,6 +92,7 @@ _model_list_decoder = msgspec.json.Decoder(GoogleModelList)
 
 class GoogleWireFormat:
     api = "google"
+    models_path = "/models?pageSize=1000"
 
     def request_path(self, model: str) -> str:
         return f"/models/{quote(model, safe='')}:streamGenerateContent?alt=sse"
@@ -105,7 +106,8 @@ class GoogleWireFormat:
             "contents": [
                 {
                     "role": "model" if message.role == "assistant" else "user",
-                    "parts": [_encode_part(part) for part in message.parts if _is_sendable(part)],
+                    # Thoughts are not sent back. Their signatures are sent with the tool calls instead.
+                    "parts": [_encode_part(part) for part in message.parts if not isinstance(part, Thought)],
                 }
                 for message in request.messages
             ]
@@ -124,9 +126,6 @@ class GoogleWireFormat:
 
     def create_decoder(self, provider_name: str, key: str | None) -> "GoogleStreamDecoder":
         return GoogleStreamDecoder(provider_name, key)
-
-    def models_path(self) -> str:
-        return "/models?pageSize=1000"
 
     def parse_model_list(self, body: bytes) -> list[str]:
         return [
@@ -149,16 +148,8 @@ def _generation_config(request: ModelRequest, profile: Profile) -> dict[str, Any
     if request.thinking and profile.thinking == "effort":
         config["thinkingConfig"] = {"includeThoughts": True, "thinkingLevel": request.thinking}
     elif request.thinking and profile.thinking == "budget":
-        config["thinkingConfig"] = {
-            "includeThoughts": True,
-            "thinkingBudget": THINKING_BUDGETS[request.thinking],
-        }
+        config["thinkingConfig"] = {"includeThoughts": True, "thinkingBudget": THINKING_BUDGETS[request.thinking]}
     return config
-
-
-def _is_sendable(part: Part) -> bool:
-    """Filter thoughts. Their signatures are sent back with the tool calls instead."""
-    return not isinstance(part, Thought)
 
 
 def _encode_part(part: Part) -> dict[str, Any]:
@@ -179,7 +170,7 @@ class GoogleStreamDecoder:
     def __init__(self, provider_name: str, key: str | None = None) -> None:
         self._provider_name = provider_name
         self._key = key
-        self._finish_reason: str | None = None
+        self.finish_reason: str | None = None
         self._calls: list[ToolCall] = []
         self._overlaps = OverlapDeduper()
 
@@ -198,13 +189,13 @@ class GoogleStreamDecoder:
             if candidate.content is not None:
                 for part in candidate.content.parts or ():
                     self._read_part(part, usage.candidates_token_count if usage else None, chunks)
-            self._finish_reason = candidate.finish_reason or self._finish_reason
+            self.finish_reason = candidate.finish_reason or self.finish_reason
         if usage is not None:
             chunks.append(_convert_usage(usage))
         return chunks
 
     def final_chunks(self) -> list[Chunk]:
-        match self._finish_reason:
+        match self.finish_reason:
             case "STOP":
                 return [*self._calls, Done("tool_calls" if self._calls else "stop")]
             case "MAX_TOKENS" if self._calls:
@@ -219,11 +210,7 @@ class GoogleStreamDecoder:
                         make_fault("bad_response", f"{self._provider_name} could not finish a tool call ({reason}).")
                     )
                 ]
-        return [Failed(errors.early_end_fault(self._provider_name, self._finish_reason, self._key))]
-
-    @property
-    def has_finish_reason(self) -> bool:
-        return self._finish_reason is not None
+        return [Failed(errors.early_end_fault(self._provider_name, self.finish_reason, self._key))]
 
     def _read_part(self, part: WirePart, tokens: int | None, chunks: list[Chunk]) -> None:
         if part.function_call is not None:

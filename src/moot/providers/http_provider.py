@@ -7,7 +7,6 @@ from contextlib import aclosing, suppress
 import msgspec
 
 from moot.providers import profiles
-from moot.providers import profiles as prices
 from moot.providers.provider import ChunkStream
 from moot.providers.transport import Transport
 from moot.providers.wire_format import FINAL_CHUNK_TYPES, StreamDecoder, WireFormat, decode_frames
@@ -23,13 +22,7 @@ DRAIN_SECONDS = 0.02  # wait for the end of the body after the closing event
 
 class HttpProvider:
     def __init__(
-        self,
-        name: str,
-        wire_format: WireFormat,
-        base_url: str,
-        transport: Transport,
-        *,
-        is_free: bool = False,
+        self, name: str, wire_format: WireFormat, base_url: str, transport: Transport, *, is_free: bool = False
     ) -> None:
         self.name = name
         self.base_url = base_url.rstrip("/")
@@ -42,10 +35,10 @@ class HttpProvider:
 
     def model_profile(self, model: str) -> Profile:
         profile = profiles.find_profile(self._wire_format.api, model)
-        return msgspec.structs.replace(profile, context=prices.context_window(self.base_url, model))
+        return msgspec.structs.replace(profile, context=profiles.context_window(self.base_url, model))
 
     def call_cost_usd(self, model: str, usage: Usage) -> float | None:
-        return 0.0 if self._is_free else prices.call_cost_usd(self.base_url, model, usage)
+        return 0.0 if self._is_free else profiles.call_cost_usd(self.base_url, model, usage)
 
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         decoder = self._wire_format.create_decoder(self.name, key)
@@ -59,7 +52,7 @@ class HttpProvider:
                     received = True
                     chunks = decode_frames(decoder, frames)
                     # Yield text at once; some servers never send usage or close the stream.
-                    if decoder.has_finish_reason and not _is_complete(chunks):
+                    if decoder.finish_reason is not None and not _is_complete(chunks):
                         yield chunks
                         chunks = await _read_trailing_chunks(frame_stream, decoder)
                     if _is_complete(chunks):
@@ -85,7 +78,7 @@ class HttpProvider:
         return self._wire_format.encode_request(request, profile)
 
     async def list_models(self, key: str | None = None) -> list[str]:
-        url = self.base_url + self._wire_format.models_path()
+        url = self.base_url + self._wire_format.models_path
         body = await self._transport.fetch_body(self.name, url, self._wire_format.request_headers(key), key)
         try:
             return self._wire_format.parse_model_list(body)

@@ -86,10 +86,7 @@ def simplify_schema(schema: Any) -> Any:
             # Grammars do not support string patterns. The parser of the answer checks them.
             return {"type": "string"}
         case {"type": "number", **bounds}:
-            return {
-                "type": "integer",
-                **{name: bounds[name] for name in ("minimum", "maximum") if name in bounds},
-            }
+            return {"type": "integer", **{name: bounds[name] for name in ("minimum", "maximum") if name in bounds}}
         case dict():
             return {
                 name: simplify_schema(one) for name, one in schema.items() if name not in {"description", "default"}

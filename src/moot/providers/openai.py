@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 from moot.providers import errors
 from moot.providers.dedupe import SnapshotDeduper
 from moot.providers.errors import WireError
-from moot.providers.wire_json import decode_leniently, is_json, parse_model_ids, token_count
+from moot.providers.wire_format import decode_leniently, is_json, parse_model_ids, token_count
 from moot.types.chunks import Chunk, Done, Failed, FinishReason, Progress, Text, Thought, ToolCall, Usage
 from moot.types.model_info import Profile, file_kind
 from moot.types.requests import File, ModelMessage, ModelRequest, ToolResult
@@ -92,6 +92,7 @@ _usage_decoder = msgspec.json.Decoder(WireUsage | None)
 
 class OpenAIWireFormat:
     api = "openai"
+    models_path = "/models"
 
     def request_path(self, model: str) -> str:  # noqa: ARG002 - the model is in the body
         return "/chat/completions"
@@ -127,9 +128,6 @@ class OpenAIWireFormat:
 
     def create_decoder(self, provider_name: str, key: str | None) -> "OpenAIStreamDecoder":
         return OpenAIStreamDecoder(provider_name, key)
-
-    def models_path(self) -> str:
-        return "/models"
 
     def parse_model_list(self, body: bytes) -> list[str]:
         return parse_model_ids(body)
@@ -184,7 +182,7 @@ class OpenAIStreamDecoder:
     def __init__(self, provider_name: str, key: str | None = None) -> None:
         self._provider_name = provider_name
         self._key = key
-        self._finish_reason: str | None = None
+        self.finish_reason: str | None = None
         self._calls: dict[str | int, PendingToolCall] = {}
         self._last_call: str | int = 0
         self._snapshots = SnapshotDeduper()
@@ -202,15 +200,15 @@ class OpenAIStreamDecoder:
             choice = data.choices[0]
             if choice.delta is not None:
                 self._read_delta(choice.delta, chunks)
-            self._finish_reason = choice.finish_reason or self._finish_reason
+            self.finish_reason = choice.finish_reason or self.finish_reason
         if (usage := _decode_usage(data.usage)) is not None:
             chunks.append(usage)
         return chunks
 
     def final_chunks(self) -> list[Chunk]:
-        if self._finish_reason not in FINISH_REASONS:
-            return [Failed(errors.early_end_fault(self._provider_name, self._finish_reason, self._key))]
-        finish = FINISH_REASONS[self._finish_reason]
+        if self.finish_reason not in FINISH_REASONS:
+            return [Failed(errors.early_end_fault(self._provider_name, self.finish_reason, self._key))]
+        finish = FINISH_REASONS[self.finish_reason]
         calls = [call.to_tool_call() for call in self._calls.values()]
         complete = [call for call in calls if call is not None]
         # A call cut at the token limit may still be valid JSON, so `length` rejects all calls.
@@ -219,10 +217,6 @@ class OpenAIStreamDecoder:
         if finish == "content_filter":
             return [Done(finish)]
         return [*complete, Done("tool_calls" if complete else finish)]
-
-    @property
-    def has_finish_reason(self) -> bool:
-        return self._finish_reason is not None
 
     def _read_delta(self, delta: Delta, chunks: list[Chunk]) -> None:
         if thought := delta.reasoning_content or delta.reasoning:

@@ -26,14 +26,8 @@ PROFILES_BY_PATTERN: tuple[tuple[str, Profile], ...] = (
     ("anthropic:claude-3*", Profile(files=TEXT_IMAGES_AND_PDF, json_schema=False, default_max_tokens=4096)),
     ("anthropic:claude-*-4-[01]*", Profile(files=TEXT_IMAGES_AND_PDF, thinking="budget", json_schema=False)),
     ("anthropic:claude-*-4-20*", Profile(files=TEXT_IMAGES_AND_PDF, thinking="budget", json_schema=False)),
-    (
-        "anthropic:claude-*-4-5*",
-        Profile(files=TEXT_IMAGES_AND_PDF, thinking="budget", default_max_tokens=16384),
-    ),
-    (
-        "anthropic:claude-*-4-6*",
-        Profile(files=TEXT_IMAGES_AND_PDF, thinking="effort", default_max_tokens=16384),
-    ),
+    ("anthropic:claude-*-4-5*", Profile(files=TEXT_IMAGES_AND_PDF, thinking="budget", default_max_tokens=16384)),
+    ("anthropic:claude-*-4-6*", Profile(files=TEXT_IMAGES_AND_PDF, thinking="effort", default_max_tokens=16384)),
     (
         "anthropic:claude-*",
         Profile(files=TEXT_IMAGES_AND_PDF, thinking="effort", temperature=False, default_max_tokens=16384),

@@ -22,9 +22,6 @@ from moot.providers.keys import Key, KeyRing
 from moot.providers.local import DEMO_MODEL, LocalProvider
 from moot.providers.openai import OpenAIWireFormat
 from moot.providers.provider import Provider
-from moot.providers.scripted import scripts
-from moot.providers.scripted.provider import ScriptedProvider
-from moot.providers.scripted.scripts import Scripts
 from moot.providers.transport import Transport
 from moot.providers.wire_format import WireFormat
 from moot.types.errors import BadSettings, FeatureUnavailable, MissingKey, ProviderError, UnknownModel, UsageError
@@ -37,6 +34,7 @@ WIRE_FORMATS: Mapping[Api, type[WireFormat]] = {
     "google": GoogleWireFormat,
 }
 
+LOCAL_SERVER_TIMEOUT_SECONDS = 1.0
 MAX_TENANT_KEY_RINGS = 1000  # tenant keys whose cooldown is remembered
 API_VERSION_PATHS: Mapping[Api, str] = {"openai": "/v1", "anthropic": "/v1", "google": "/v1beta"}
 
@@ -132,6 +130,14 @@ class Registry:
         except TimeoutError:
             raise ProviderError(make_fault("timeout", f"{name} did not answer within {timeout_seconds:g} s.")) from None
 
+    async def list_local_models(self) -> list[str]:
+        """Ask all known local servers concurrently, at their default ports. Returns `provider/model` names.
+
+        A server that fails or times out is left out.
+        """
+        found = await asyncio.gather(*(self._list_server_models(name) for name in self if self.is_local_server(name)))
+        return [model for models in found for model in models]
+
     def invalid_key_message(self, name: str) -> str | None:
         """Return an error message that names the variable, or None if all keys are valid."""
         for variable in self.sendable_key_variables(name):
@@ -180,10 +186,8 @@ class Registry:
 
     def provider_base_url(self, name: str) -> str:
         known = built_in_provider(name)
-        base_url = (self._provider_config(name).base_url or self._base_url_override(known) or known.base_url).rstrip(
-            "/"
-        )
-        api = self.provider_api(name)
+        base_url = self._provider_config(name).base_url or self._base_url_override(known) or known.base_url
+        base_url, api = base_url.rstrip("/"), self.provider_api(name)
         # Some tools omit the version path.
         has_no_path = _parse_origin(base_url) and not urlsplit(base_url).path
         return base_url + API_VERSION_PATHS.get(api, "") if has_no_path and api else base_url
@@ -200,7 +204,7 @@ class Registry:
         return None if self._provider_config("local").gguf else f"local/{DEMO_MODEL}"
 
     def is_local_server(self, name: str) -> bool:
-        """Whether the provider is a keyless server with a default port, which discovery can probe."""
+        """Whether the provider is a keyless server with a default port, which `list_local_models` asks."""
         known = built_in_provider(name)
         return known.is_keyless and known.api in WIRE_FORMATS
 
@@ -211,6 +215,12 @@ class Registry:
         for provider in self._providers.values():
             await provider.aclose()
         await self.transport.aclose()
+
+    async def _list_server_models(self, name: str) -> list[str]:
+        try:
+            return [f"{name}/{model}" for model in await self.list_models(name, LOCAL_SERVER_TIMEOUT_SECONDS)]
+        except (UsageError, ProviderError):
+            return []
 
     def _provider_config(self, name: str) -> ProviderConfig:
         return self._configs.get(name, ProviderConfig())
@@ -238,8 +248,7 @@ class Registry:
             case "local":
                 return LocalProvider(Path(config.gguf).expanduser() if config.gguf else None)
             case "scripted":
-                path = Path(config.script).expanduser() if config.script else None
-                return ScriptedProvider(Scripts(scripts.load_scripts(path) if path else scripts.BUILT_IN_SCRIPTS))
+                return _create_scripted_provider(Path(config.script).expanduser() if config.script else None)
         base_url = self.provider_base_url(name)
         if not _parse_origin(base_url):
             variable = f"{known.base_url_env} or " if known.base_url_env else ""
@@ -248,11 +257,7 @@ class Registry:
                 "http:// or https:// and name a host."
             )
         return HttpProvider(
-            name,
-            WIRE_FORMATS[api](),
-            base_url,
-            self.transport,
-            is_free=known.is_keyless and _is_private_host(base_url),
+            name, WIRE_FORMATS[api](), base_url, self.transport, is_free=known.is_keyless and _is_private_host(base_url)
         )
 
     def _unknown_model_message(self, name: str, provider: str) -> str:
@@ -261,6 +266,12 @@ class Registry:
         matches = get_close_matches(provider, list(self), n=1, cutoff=0.75)
         hint = f"Did you mean {matches[0]}/…?" if matches else f"Providers are: {', '.join(self)}."
         return f"Unknown model {name!r}: a model is written provider/model. {hint}"
+
+
+def _create_scripted_provider(path: Path | None) -> Provider:
+    from moot.providers.scripted import provider, scripts  # noqa: PLC0415 - reads the samples from YAML files
+
+    return provider.ScriptedProvider(scripts.Scripts(scripts.load_scripts(path)))
 
 
 def _single_key_ring(provider: str, source: str, secret: str) -> KeyRing:  # noqa: ARG001 - the cache key: a cooldown is per provider

@@ -38,9 +38,7 @@ class EventParser:
         if self._line_size + self._data_size > self._max_event_bytes:
             raise ProviderError(
                 make_fault(
-                    "bad_response",
-                    f"A single event is larger than {self._max_event_bytes:,} bytes.",
-                    retryable=False,
+                    "bad_response", f"A single event is larger than {self._max_event_bytes:,} bytes.", retryable=False
                 )
             )
         return events

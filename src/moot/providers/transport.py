@@ -84,13 +84,17 @@ class Transport:
         url: str,
         headers: Mapping[str, str],
         key: str | None,
+        *,
+        post: bytes | None = None,
         timeout_seconds: float = 10.0,
     ) -> bytes:
-        """Fetch a small JSON body, such as a model list, cut at MAX_JSON_BODY_BYTES."""
+        """Fetch a small JSON body, such as a model list, cut at MAX_JSON_BODY_BYTES. With a `post` body it is a POST."""
         timeout = aiohttp.ClientTimeout(total=timeout_seconds)
+        method = "GET" if post is None else "POST"
+        proxy = self._cached_proxy(url)
         with map_http_errors(provider_name):
-            async with self.http_session.get(
-                url, headers=headers, timeout=timeout, allow_redirects=False, proxy=self._cached_proxy(url)
+            async with self.http_session.request(
+                method, url, data=post, headers=headers, timeout=timeout, allow_redirects=False, proxy=proxy
             ) as response:
                 answer = ResponseBody(response)
                 if response.status != 200:
@@ -151,11 +155,7 @@ def find_proxy(url: str) -> str | None:
 
 
 async def _response_error(
-    provider_name: str,
-    response: aiohttp.ClientResponse,
-    answer: ResponseBody,
-    key: str | None,
-    prefix: bytes = b"",
+    provider_name: str, response: aiohttp.ClientResponse, answer: ResponseBody, key: str | None, prefix: bytes = b""
 ) -> ProviderError:
     """Read the rest of an error response; `prefix` is the part already read."""
     body = prefix + await answer.read_all(MAX_ERROR_BODY_BYTES)
@@ -177,48 +177,28 @@ def map_http_errors(provider_name: str) -> Iterator[None]:
     try:
         yield
     except (aiohttp.ClientSSLError, ssl.SSLError) as error:
-        raise ProviderError(
-            make_fault(
-                "network",
-                f"No secure connection to {provider_name}: the certificate was rejected, or the server does not use HTTPS.",
-                retryable=False,
-            )
+        raise _settings_error(
+            f"No secure connection to {provider_name}: the certificate was rejected, or the server does not use HTTPS."
         ) from error
     except aiohttp.ClientProxyConnectionError as error:
-        raise ProviderError(
-            make_fault(
-                "network",
-                f"The proxy for {provider_name} cannot be reached. Check the proxy settings.",
-                retryable=False,
-            )
-        ) from error
+        raise _settings_error(f"The proxy for {provider_name} cannot be reached. Check the proxy settings.") from error
     except aiohttp.ClientConnectorDNSError as error:
-        raise ProviderError(
-            make_fault(
-                "network",
-                f"The host {error.host} of {provider_name} was not found. Check the network and base_url.",
-                retryable=False,
-            )
+        raise _settings_error(
+            f"The host {error.host} of {provider_name} was not found. Check the network and base_url."
         ) from error
     except aiohttp.ClientConnectorError as error:
-        raise ProviderError(
-            make_fault(
-                "network",
-                f"Cannot connect to {provider_name} at {error.host}:{error.port}. Is it running?",
-                retryable=False,
-            )
+        raise _settings_error(
+            f"Cannot connect to {provider_name} at {error.host}:{error.port}. Is it running?"
         ) from error
     except TimeoutError as error:
         raise ProviderError(make_fault("timeout", f"The connection to {provider_name} timed out.")) from error
     except ValueError as error:  # an invalid URL or header value
-        raise ProviderError(
-            make_fault(
-                "network",
-                f"The base_url or the key of {provider_name} is invalid. Check both.",
-                retryable=False,
-            )
-        ) from error
+        raise _settings_error(f"The base_url or the key of {provider_name} is invalid. Check both.") from error
     except (aiohttp.ClientError, zlib.error, OSError) as error:
         raise ProviderError(
             make_fault("network", f"The connection to {provider_name} broke before the answer was complete.")
         ) from error
+
+
+def _settings_error(message: str) -> ProviderError:
+    return ProviderError(make_fault("network", message, retryable=False))

@@ -2,10 +2,11 @@
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from functools import partial
 from itertools import chain, count, islice, repeat
 from typing import Any
 
@@ -48,20 +49,17 @@ class FakeProviderServer:
 
     def create_app(self) -> web.Application:
         app = web.Application(client_max_size=64 * 1024 * 1024)
-        app.router.add_post("/v1/chat/completions", self._make_handler(OpenAIDialect))
-        app.router.add_post("/v1/messages", self._make_handler(AnthropicDialect))
-        app.router.add_post("/v1beta/models/{model}:streamGenerateContent", self._make_handler(GoogleDialect))
+        app.router.add_post("/v1/chat/completions", partial(self._handle_request, OpenAIDialect))
+        app.router.add_post("/v1/messages", partial(self._handle_request, AnthropicDialect))
+        app.router.add_post(
+            "/v1beta/models/{model}:streamGenerateContent", partial(self._handle_request, GoogleDialect)
+        )
         app.router.add_get("/v1/models", self._list_models)
         app.router.add_get("/v1beta/models", self._list_google_models)
         return app
 
-    def _make_handler(self, dialect: Callable[[], Dialect]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-        async def handle(request: web.Request) -> web.StreamResponse:
-            return await self._handle_request(request, dialect())
-
-        return handle
-
-    async def _handle_request(self, request: web.Request, dialect: Dialect) -> web.StreamResponse:
+    async def _handle_request(self, create_dialect: Callable[[], Dialect], request: web.Request) -> web.StreamResponse:
+        dialect = create_dialect()
         try:
             model_request = dialect.parse_request(await request.json(), request.match_info.get("model", ""))
             self.scripts.check_script(model_request.model)
@@ -90,7 +88,9 @@ class FakeProviderServer:
         await asyncio.sleep(reply.script.delay_seconds)
         if fault in ERROR_RESPONSES:
             status, headers = ERROR_RESPONSES[fault]
-            return _error_response(dialect, status, _retry_headers(fault, headers), _error_message(fault, call))
+            if fault == "retry_date":
+                headers = {"Retry-After": format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True)}
+            return _error_response(dialect, status, headers, _error_message(fault, call))
         if fault == "html":
             return web.Response(text=HTML_PAGE, content_type="text/html")
         if fault == "silence":
@@ -126,7 +126,8 @@ async def _stream_reply(
         await response.write(piece)
         if fault in {"reset", "short_read"} and call.frame_count > script.fault_after_chunks + 1:
             await asyncio.sleep(0.01)  # let the client receive the written bytes
-            _abort_connection(request)
+            if request.transport is not None:
+                request.transport.abort()
             return response
     await response.write_eof()
     return response
@@ -171,11 +172,6 @@ def _gzip_bomb() -> Iterator[bytes]:
     yield from repeat(more, 255)
 
 
-def _abort_connection(request: web.Request) -> None:
-    if request.transport is not None:
-        request.transport.abort()
-
-
 def _error_response(dialect: Dialect, status: int, headers: dict[str, str], message: str) -> web.Response:
     code = 429 if status == 200 else status
     return web.Response(
@@ -186,20 +182,11 @@ def _error_response(dialect: Dialect, status: int, headers: dict[str, str], mess
     )
 
 
-def _retry_headers(fault: str, headers: dict[str, str]) -> dict[str, str]:
-    if fault != "retry_date":
-        return headers
-    return {"Retry-After": format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True)}
-
-
 def _error_message(fault: str, call: ReceivedRequest) -> str:
     if fault in {"unauthorized", "forbidden"}:
         return f"Incorrect API key provided: {call.key}"
-    return (
-        "Too many requests, slow down"
-        if fault in {"retry_seconds", "retry_ms", "retry_date", "error_body"}
-        else "Something broke"
-    )
+    is_limited = fault in {"retry_seconds", "retry_ms", "retry_date", "error_body"}
+    return "Too many requests, slow down" if is_limited else "Something broke"
 
 
 def _request_key(request: web.Request) -> str:

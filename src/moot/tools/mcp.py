@@ -167,8 +167,7 @@ class McpConnection:
         # The stderr line goes to the log only: other users can see the error message.
         for stderr_line in getattr(error, "__notes__", ()):
             log.warning(
-                "tool server failed to start",
-                extra={"server": self._name, "stderr": self._redact(stderr_line)},
+                "tool server failed to start", extra={"server": self._name, "stderr": self._redact(stderr_line)}
             )
             message = f"{message} The log has the last line of its standard error."
         self._session_future.set_exception(FeatureUnavailable(message))

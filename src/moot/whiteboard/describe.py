@@ -34,7 +34,7 @@ def _off_canvas_problem(element: Element) -> str | None:
     if box.x >= 0 and box.y >= 0 and box.right <= CANVAS.right and box.bottom <= CANVAS.bottom:
         return None
     return (
-        f"{element.id} is off the canvas ({_format_span(box)}): "
+        f"{element.id} is off the canvas (x {box.x:.0f} to {box.right:.0f}, y {box.y:.0f} to {box.bottom:.0f}): "
         f"keep x within 0 to {CANVAS.width} and y within 0 to {CANVAS.height}."
     )
 
@@ -88,10 +88,6 @@ def line_crosses_box(start: Point, end: Point, box: Box) -> bool:
     return enters < leaves
 
 
-def _format_span(box: Box) -> str:
-    return f"x {box.x:.0f} to {box.right:.0f}, y {box.y:.0f} to {box.bottom:.0f}"
-
-
 CROWDED_THRESHOLD = 5  # with more elements the text asks the agent to delete some
 MAX_ELEMENTS_DESCRIBED = 30
 MAX_PREVIEW_CHARS = 60
@@ -116,10 +112,7 @@ def describe_board(board: Board, names: Mapping[str, str] = NO_NAMES) -> str:
     if count > CROWDED_THRESHOLD:
         lines.append("It is crowded: delete or clear what is no longer needed before you draw more.")
     lines += [f"Mend this: {problem}" for problem in find_layout_problems(board)]
-    return _truncate_description("\n".join(lines))
-
-
-def _truncate_description(words: str) -> str:
+    words = "\n".join(lines)
     return words if len(words) <= MAX_DESCRIPTION_CHARS else f"{words[:MAX_DESCRIPTION_CHARS]}\n(There is more.)"
 
 

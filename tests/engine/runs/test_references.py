@@ -123,7 +123,7 @@ async def test_prompt_replay_uses_original_summary_after_it_was_renewed(run_harn
     title = unique_title()
     about = await create_discussion(run_harness.database, ANNA, "Round?", "Round.", title=title)
     run = await execute_referring_run(run_harness, f'As in @"{title}".')
-    others = SAGE_SCRIPT.answer_if_contains | {SUMMARY_PROMPT: POINTS.replace("Round", "Square")}
+    others = {**SAGE_SCRIPT.answer_if_contains, SUMMARY_PROMPT: POINTS.replace("Round", "Square")}
     run_harness.provider._scripts.by_name["sage"] = msgspec.structs.replace(SAGE_SCRIPT, answer_if_contains=others)
     await add_messages(run_harness, about, 1)
     second = await execute_referring_run(run_harness, f'As in @"{title}".')

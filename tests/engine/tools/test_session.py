@@ -5,10 +5,10 @@ from msgspec.structs import replace
 
 from moot.engine.tools.approval_policy import DenyAllApprovals
 from moot.engine.tools.session import ToolSession, ToolSource, allow_any_cost, group_by_server
-from moot.tools.fake import FakeTool, FakeToolbox
 from moot.types.errors import FeatureUnavailable, NotFound
 from moot.types.participants import Participant
 from moot.types.tools import ToolInfo
+from tests.support.fake_toolbox import FakeTool, FakeToolbox
 from tests.support.toolset_harness import look_up
 
 ALPHA = Participant("alpha", "Alpha", "scripted/echo")

@@ -14,11 +14,11 @@ from moot.engine.tools.toolset import (
     assign_tool_names,
 )
 from moot.streaming.cancellation import StopSignal
-from moot.tools.fake import FakeToolbox
 from moot.types.chunks import ToolCall
 from moot.types.errors import UsageError
 from moot.types.events import ApprovalRequested, ApprovalResolved, Event, ToolCalled, ToolReturned, TurnKey
 from moot.types.tools import MAX_RESULT_CHARACTERS, MAX_SHOWN_CHARACTERS, ToolInfo
+from tests.support.fake_toolbox import FakeToolbox
 from tests.support.toolset_harness import ScriptedApprovals, ToolsetHarness, look_up, never_returns
 
 CALL = ToolCall("1", "dict__look_up", '{"word": "moot"}')

@@ -13,7 +13,6 @@ from moot.engine.turns.outcomes import LATE_MESSAGE
 from moot.prompts.lesson import replay_messages
 from moot.providers.scripted.scripts import Script, ScriptedTool
 from moot.streaming.lesson_turn import parse_lesson_actions
-from moot.tools.fake import FakeToolbox
 from moot.types.actions import get_action_name
 from moot.types.debate import Lane
 from moot.types.discussions import Message
@@ -23,6 +22,7 @@ from moot.types.model_info import Profile
 from moot.types.modes import DebateOptions, DirectedOptions
 from moot.types.participants import make_participants
 from tests.support import debate_scripts
+from tests.support.fake_toolbox import FakeToolbox
 from tests.support.table_harness import QUESTION, TableHarness
 from tests.support.toolset_harness import ToolsetHarness
 

@@ -1,51 +1,42 @@
 """The sample debate depends on the prompts: a change of one needs a change of the other."""
 
-import json
 import re
 
 import pytest
 
 from moot import Moot
 from moot.prompts.templates import load_template
-from moot.providers.scripted import sample_debate
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS
 
+DEBATERS = ("advocate", "sceptic", "undecided")
+THIRD_PARTICIPANT_LABEL = "### p3:"
+PROMPTS_BY_PHRASE = {
+    "the first answers of the others": "rebuttal",
+    "You now write for the whole table": "synthesis",
+    "You summarise a debate": "summarise",
+    "You judge answers": "ranking",
+    "gain anything by debating": "agreement_check",
+    "You list the claims": "claims",
+}
 
-@pytest.mark.parametrize(
-    ("words", "prompt"),
-    [
-        (sample_debate.REBUTTAL_PROMPT, "rebuttal"),
-        (sample_debate.SYNTHESIS_PROMPT, "synthesis"),
-        (sample_debate.SUMMARY_PROMPT, "summarise"),
-        (sample_debate.CLAIMS_PROMPT, "claims"),
-        (sample_debate.RANKING_PROMPT, "ranking"),
-        (sample_debate.AGREEMENT_PROMPT, "agreement_check"),
-    ],
-)
-def test_sample_debate_phrase_identifies_exactly_one_template(words: str, prompt: str) -> None:
-    assert words in load_template(prompt)
-    for other in (
-        "rebuttal",
-        "synthesis",
-        "summarise",
-        "claims",
-        "ranking",
-        "agreement_check",
-    ):
-        assert other == prompt or words not in load_template(other)
+
+@pytest.mark.parametrize("debater", DEBATERS)
+def test_sample_debater_answers_every_prompt(debater: str) -> None:
+    assert set(BUILT_IN_SCRIPTS[debater].answer_if_contains) == {*PROMPTS_BY_PHRASE, THIRD_PARTICIPANT_LABEL}
+
+
+@pytest.mark.parametrize("words", PROMPTS_BY_PHRASE)
+def test_sample_debate_phrase_identifies_exactly_one_template(words: str) -> None:
+    found = [prompt for prompt in PROMPTS_BY_PHRASE.values() if words in load_template(prompt)]
+    assert found == [PROMPTS_BY_PHRASE[words]]
 
 
 def test_sample_debate_quotes_are_in_answers() -> None:
-    answers = " ".join(text for both in sample_debate.DEBATER_ANSWERS.values() for text in both)
-    quotes = re.findall(r'"quote": "(.*?)"', json.dumps(sample_debate.THREE_PARTICIPANT_CLAIMS))
+    scripts = [BUILT_IN_SCRIPTS[debater] for debater in DEBATERS]
+    answers = " ".join(script.answer_for(prompt) for script in scripts for prompt in ("", load_template("rebuttal")))
+    quotes = re.findall(r'"quote": "(.*?)"', scripts[0].answer_for(THIRD_PARTICIPANT_LABEL))
     assert len(quotes) == 5
     assert all(quote in answers for quote in quotes)
-
-
-def test_sample_debaters_are_built_in_scripts() -> None:
-    assert set(sample_debate.DEBATER_ANSWERS) < set(BUILT_IN_SCRIPTS)
-    assert BUILT_IN_SCRIPTS["sceptic"].answer_for("Well?") == sample_debate.DEBATER_ANSWERS["sceptic"][0]
-    assert BUILT_IN_SCRIPTS["sceptic"].answer_for(load_template("synthesis")) == sample_debate.SYNTHESIS_ANSWER
 
 
 @pytest.mark.parametrize("debaters", [["advocate", "sceptic"], ["advocate", "sceptic", "undecided"]])

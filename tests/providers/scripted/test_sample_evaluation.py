@@ -7,17 +7,18 @@ from moot.prompts.references import SummaryPoints
 from moot.prompts.tasks.evaluation import Judgement, RewriteAnswer, judge_request, require_one_verdict_each
 from moot.prompts.tasks.persona_suggestions import ProposalFilter, Questions
 from moot.prompts.templates import load_template
-from moot.providers.scripted import sample_evaluation
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, last_user_text
 from moot.types.personas import MAX_PROPOSALS
 
 PHRASES_AND_ANSWER_TYPES = {
-    "improve_description": (sample_evaluation.REWRITE_PROMPT, RewriteAnswer),
-    "reference_summary": (sample_evaluation.SUMMARY_PROMPT, SummaryPoints),
-    "ask_about_situation": (sample_evaluation.QUESTIONS_PROMPT, Questions),
-    "judge_by_assertions": (sample_evaluation.JUDGE_PROMPT, Judgement),
-    "persona_suggestions": (sample_evaluation.SUGGESTIONS_PROMPT, list[dict[str, str]]),
+    "improve_description": ("A language model answers in a part", RewriteAnswer),
+    "reference_summary": ("tell them what this discussion came to", SummaryPoints),
+    "ask_about_situation": ("Before voices are proposed", Questions),
+    "judge_by_assertions": ("You judge one answer by assertions", Judgement),
+    "persona_suggestions": ("Propose eight voices", list[dict[str, str]]),
 }
+PLAIN_ANSWER = "Because nobody sits at its head."
+SOURCED_ANSWER = "Because nobody sits at its head, says Vitruvius."
 TASK_SCRIPT, SCHOLAR_SCRIPT = BUILT_IN_SCRIPTS["task-model"], BUILT_IN_SCRIPTS["scholar"]
 
 
@@ -31,8 +32,8 @@ def test_sample_evaluation_phrase_identifies_template_and_answer_decodes(prompt:
 
 def test_sample_verdict_depends_on_answer() -> None:
     for answer, passed in (
-        (sample_evaluation.PLAIN_ANSWER, [True, False]),
-        (sample_evaluation.SOURCED_ANSWER, [True, True]),
+        (PLAIN_ANSWER, [True, False]),
+        (SOURCED_ANSWER, [True, True]),
     ):
         request = judge_request("Why?", answer, ["A reason.", "A source."], 10_000)
         judgement = msgspec.json.decode(
@@ -43,15 +44,12 @@ def test_sample_verdict_depends_on_answer() -> None:
 
 
 def test_scholar_script_cites_source_only_when_description_asks() -> None:
-    assert SCHOLAR_SCRIPT.answer_for("Why?") == sample_evaluation.PLAIN_ANSWER
-    assert (
-        SCHOLAR_SCRIPT.answer_for(f"You take the part of Alpha.\n\n{sample_evaluation.PERSONA_DESCRIPTION}")
-        == sample_evaluation.SOURCED_ANSWER
-    )
+    assert SCHOLAR_SCRIPT.answer_for("Why?") == PLAIN_ANSWER
+    assert SCHOLAR_SCRIPT.answer_for("You take the part of Alpha.\n\nYou name your source.") == SOURCED_ANSWER
 
 
 def test_sample_persona_suggestions_are_all_accepted() -> None:
     choice = ProposalFilter([])
-    for persona in sample_evaluation.SUGGESTED_PERSONAS:
-        choice.add_proposal(dict(persona))
+    for persona in msgspec.json.decode(TASK_SCRIPT.answer_for(load_template("persona_suggestions"))):
+        choice.add_proposal(persona)
     assert (len(choice.accepted), choice.rejected) == (MAX_PROPOSALS, [])

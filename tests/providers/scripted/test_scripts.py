@@ -80,6 +80,21 @@ def test_load_scripts_reads_toml_and_yaml(tmp_path: Path, name: str, text: str) 
 
 
 @pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("s.toml", '[a.answer_if_contains]\nScore = {A = 8, day = 2020-01-31}\nList = ["é", 1.5, true]\n'),
+        ("s.yaml", "a:\n  answer_if_contains:\n    Score: {A: 8, day: 2020-01-31}\n    List: [é, 1.5, true]\n"),
+    ],
+)
+def test_answer_that_is_table_or_list_is_sent_as_json(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text, "utf-8")
+    script = load_scripts(path)["a"]
+    assert script.answer_for("Score them.") == '{"A": 8, "day": "2020-01-31"}'
+    assert script.answer_for("List them.") == '["é", 1.5, true]'
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("[a]\nanswr = 'x'", "answr"),

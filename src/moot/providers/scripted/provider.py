@@ -99,13 +99,6 @@ def _answer_chunks(reply: ScriptedReply) -> Iterator[Chunk]:
 def _final_chunks(reply: ScriptedReply) -> list[Chunk]:
     if reply.fault in MIDSTREAM_FAULTS:
         return [Failed(MIDSTREAM_FAULTS[reply.fault])]
-    usage: list[Chunk] = [Usage(reply.input_tokens, reply.output_tokens)]
-    match reply.fault:
-        case "no_usage":
-            usage = []
-        case "zero_usage":
-            usage = [Usage()]
-    return [
-        *usage,
-        Done("tool_calls" if reply.tool and reply.finish_reason == "stop" else reply.finish_reason),
-    ]
+    usage = Usage() if reply.fault == "zero_usage" else Usage(reply.input_tokens, reply.output_tokens)
+    done = Done("tool_calls" if reply.tool and reply.finish_reason == "stop" else reply.finish_reason)
+    return [done] if reply.fault == "no_usage" else [usage, done]

@@ -1,15 +1,16 @@
 """Scripts for scripted models: answers, timing, tool calls and faults."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from difflib import get_close_matches
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from moot.providers.scripted import sample_debate, sample_evaluation, sample_lesson
 from moot.types.chunks import FinishReason, Text
 from moot.types.errors import BadSettings, UnknownModel
 from moot.types.requests import ModelMessage, ModelRequest, ToolResult
@@ -63,9 +64,10 @@ SCRIPT_FAULTS: dict[str, str] = {
     "endless": "an answer that never ends",
     "gzip_bomb": "a gzip body that decompresses without end",
 }
-
-
 FAULT_FINISH_REASONS: dict[str, FinishReason] = {"content_filter": "content_filter", "length": "length"}
+SAMPLE_FOLDER = Path(__file__).parent / "samples"
+
+Answer = str | dict[str, Any] | list[Any]  # a table or a list is sent as JSON
 
 
 class ScriptedTool(Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,10 +78,8 @@ class ScriptedTool(Struct, frozen=True, forbid_unknown_fields=True):
 class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The behaviour of one scripted model, as written in a script file."""
 
-    answer: str = SAMPLE_ANSWER  # placeholders: {question}, {system}, {model}
-    answer_if_contains: dict[
-        str, str
-    ] = {}  # other answers by a substring of the prompt; the first match replaces `answer`
+    answer: Answer = SAMPLE_ANSWER  # placeholders: {question}, {system}, {model}
+    answer_if_contains: Mapping[str, Answer] = {}  # by a substring of the prompt; the first match replaces `answer`
     thoughts: str = ""
     tool: ScriptedTool | None = None
     tool_calls: int = 1  # how often the model calls `tool` before it answers with `answer_after_tool`
@@ -94,7 +94,29 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     usd_per_million_tokens: float = 0.0  # US dollars per million tokens, input and output
 
     def answer_for(self, prompt: str) -> str:
-        return next((answer for words, answer in self.answer_if_contains.items() if words in prompt), self.answer)
+        matches = (answer for words, answer in self.answer_if_contains.items() if words in prompt)
+        answer = next(matches, self.answer)
+        return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, default=str)
+
+
+def _read_scripts(path: Path) -> dict[str, Script]:
+    decode = msgspec.yaml.decode if path.suffix in {".yaml", ".yml"} else msgspec.toml.decode
+    try:
+        scripts = decode(path.read_bytes(), type=dict[str, Script])
+    except OSError as error:
+        raise BadSettings(f"Cannot read the script {path}: {error.strerror}.") from error
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise BadSettings(f"The script {path} is invalid: {' '.join(str(error).split())}.") from error
+    for name, script in scripts.items():
+        if script.fault and script.fault not in SCRIPT_FAULTS:
+            raise BadSettings(f"{path}: {name}.fault: unknown fault {script.fault!r}. `moot lab list` lists them.")
+        if script.chunk_chars < 1:
+            raise BadSettings(f"{path}: {name}.chunk_chars: {script.chunk_chars} is too small. It must be 1 or more.")
+        if script.usd_per_million_tokens < 0:
+            raise BadSettings(
+                f"{path}: {name}.usd_per_million_tokens: {script.usd_per_million_tokens} is negative. It must be 0 or more."
+            )
+    return scripts
 
 
 LOOK_UP_TOOL = ScriptedTool("look_up", '{"word": "moot"}')
@@ -115,27 +137,19 @@ BUILT_IN_SCRIPTS: dict[str, Script] = {
         chunk_interval_seconds=0.01,
     ),
     "flaky": Script(fault="overloaded", faulty_calls=1),
-    **{
-        name: Script(answer=first, answer_if_contains=sample_debate.later_answers(second), chunk_interval_seconds=0.01)
-        for name, (first, second) in sample_debate.DEBATER_ANSWERS.items()
-    },
-    **{
-        name: Script(answer=first, answer_if_contains=later, chunk_interval_seconds=0.01)
-        for name, (first, later) in sample_lesson.LESSON_ANSWERS.items()
-    },
-    "scholar": Script(
-        answer=sample_evaluation.PLAIN_ANSWER,
-        answer_if_contains=sample_evaluation.SCHOLAR_ANSWERS,
-        chunk_interval_seconds=0.01,
-    ),
-    "task-model": Script(
-        answer="Tables and their heads", answer_if_contains=sample_evaluation.TASK_ANSWERS, chunk_chars=100
-    ),
+    **_read_scripts(SAMPLE_FOLDER / "debate.yaml"),
+    **_read_scripts(SAMPLE_FOLDER / "lesson.yaml"),
+    **_read_scripts(SAMPLE_FOLDER / "evaluation.yaml"),
     **{name: Script(fault=name) for name in SCRIPT_FAULTS},
     "separators": Script(fault="separators", answer="one\u2028two\u2029three\u0085four"),
     "nul": Script(fault="nul", answer="no\0thing is \ud800 lost"),
     **{name: Script(fault=name, tool=LOOK_UP_TOOL) for name in ("loose_tool", "cut_tool", "stop_with_tools")},
 }
+
+
+def load_scripts(path: Path | None) -> dict[str, Script]:
+    """Return the built-in scripts and those of a TOML or YAML file with one script per table. Raises BadSettings."""
+    return {**BUILT_IN_SCRIPTS, **(_read_scripts(path) if path else {})}
 
 
 class ScriptedReply(Struct, frozen=True):
@@ -205,27 +219,3 @@ def tool_results(request: ModelRequest) -> list[str]:
 
 def _message_tool_results(message: ModelMessage) -> list[str]:
     return [part.content for part in message.parts if isinstance(part, ToolResult)]
-
-
-def load_scripts(path: Path) -> dict[str, Script]:
-    """Read a TOML or YAML file with one script per table, and add the built-in scripts.
-
-    Raises BadSettings.
-    """
-    decode = msgspec.yaml.decode if path.suffix in {".yaml", ".yml"} else msgspec.toml.decode
-    try:
-        loaded = decode(path.read_bytes(), type=dict[str, Script])
-    except OSError as error:
-        raise BadSettings(f"Cannot read the script {path}: {error.strerror}.") from error
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise BadSettings(f"The script {path} is invalid: {' '.join(str(error).split())}.") from error
-    for name, script in loaded.items():
-        if script.fault and script.fault not in SCRIPT_FAULTS:
-            raise BadSettings(f"{path}: {name}.fault: unknown fault {script.fault!r}. `moot lab list` lists them.")
-        if script.chunk_chars < 1:
-            raise BadSettings(f"{path}: {name}.chunk_chars: {script.chunk_chars} is too small. It must be 1 or more.")
-        if script.usd_per_million_tokens < 0:
-            raise BadSettings(
-                f"{path}: {name}.usd_per_million_tokens: {script.usd_per_million_tokens} is negative. It must be 0 or more."
-            )
-    return {**BUILT_IN_SCRIPTS, **loaded}

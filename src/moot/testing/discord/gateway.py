@@ -45,7 +45,7 @@ class FakeGateway:
         self._session: GatewaySession | None = None
         self._sockets: set[web.WebSocketResponse] = set()
         self._transports: set[asyncio.Transport] = set()
-        self.guild: FakeGuild | None = None
+        self.guild: FakeGuild  # set by `FakeDiscord`, since the guild needs the gateway to dispatch its events
         self.gateway_url = ""
         self.allows_privileged_intents = True  # as set in the developer portal
         self.is_unavailable = False  # reject connections with 503
@@ -95,14 +95,13 @@ class FakeGateway:
 
     async def _handle_frame(self, socket: web.WebSocketResponse, frame: Json) -> "asyncio.Task[None] | None":
         """Respond to a frame. After IDENTIFY or RESUME, return the task that sends the events."""
-        match frame["op"]:
-            case op if op == HEARTBEAT:
-                self.heartbeat_count += 1
-                await socket.send_json({"op": ACK})
-            case op if op == IDENTIFY:
-                return await self._identify(socket, frame["d"])
-            case op if op == RESUME:
-                return await self._resume(socket, frame["d"])
+        if frame["op"] == IDENTIFY:
+            return await self._identify(socket, frame["d"])
+        if frame["op"] == RESUME:
+            return await self._resume(socket, frame["d"])
+        if frame["op"] == HEARTBEAT:
+            self.heartbeat_count += 1
+            await socket.send_json({"op": ACK})
         return None
 
     async def _identify(self, socket: web.WebSocketResponse, data: Json) -> "asyncio.Task[None] | None":
@@ -112,8 +111,6 @@ class FakeGateway:
         if data["intents"] & PRIVILEGED_INTENTS and not self.allows_privileged_intents:
             await socket.close(code=DISALLOWED_INTENTS)
             return None
-        if self.guild is None:
-            raise RuntimeError("gateway.guild is not set")
         self.identify_count += 1
         self._session = session = GatewaySession()
         ready = {

@@ -136,10 +136,7 @@ class FakeGuild:
         author = {**self._create_user(name, bot=True), "id": webhook["id"], "discriminator": "0000"}
         channel = self.get_channel(webhook["channel_id"])
         return self.post_message(
-            channel,
-            author,
-            {**body, "webhook_id": webhook["id"], "shown_avatar": body.get("avatar_url")},
-            uploads,
+            channel, author, {**body, "webhook_id": webhook["id"], "shown_avatar": body.get("avatar_url")}, uploads
         )
 
     def edit_message(self, message: Json, body: Json) -> Json:
@@ -208,15 +205,7 @@ class FakeGuild:
         }
 
     def _member_json(self, user: Json) -> Json:
-        return {
-            "user": user,
-            "nick": None,
-            "roles": [],
-            "joined_at": _now(),
-            "deaf": False,
-            "mute": False,
-            "flags": 0,
-        }
+        return {"user": user, "nick": None, "roles": [], "joined_at": _now(), "deaf": False, "mute": False, "flags": 0}
 
     def get_member(self, name: str) -> Json:
         return self._member_json(self.members[name])
@@ -264,11 +253,7 @@ class FakeGuild:
             reference = self.get_message(channel, str(replied["message_id"]))
             message |= {
                 "type": 19,
-                "message_reference": {
-                    "message_id": reference["id"],
-                    "channel_id": channel.id,
-                    "guild_id": self.id,
-                },
+                "message_reference": {"message_id": reference["id"], "channel_id": channel.id, "guild_id": self.id},
                 "referenced_message": reference,
             }
         return message

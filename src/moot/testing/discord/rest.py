@@ -67,13 +67,11 @@ class FakeRestApi:
             if fault is not None and (error_response := _fault_response(fault, headers)) is not None:
                 return error_response
             reply = await self._call_handler(request, handler, headers)
-            if fault is not None:
-                return (
-                    _drop_connection(request)
-                    if fault.kind == "lost"
-                    else _json_response(502, {"message": "Bad Gateway"}, {})
-                )
-            return reply
+            if fault is None:
+                return reply
+            if fault.kind == "lost" and request.transport is not None:
+                request.transport.close()
+            return _json_response(502, {"message": "Bad Gateway"}, {})
 
         return handle
 
@@ -212,11 +210,7 @@ def _json_response(status: int, body: object, headers: dict[str, str]) -> web.Re
 def _fault_response(fault: InjectedFault, headers: dict[str, str]) -> web.Response | None:
     match fault.kind:
         case "rate":
-            body = {
-                "message": "You are being rate limited.",
-                "retry_after": fault.retry_after,
-                "global": False,
-            }
+            body = {"message": "You are being rate limited.", "retry_after": fault.retry_after, "global": False}
             return _json_response(429, body, {**headers, "X-RateLimit-Remaining": "0"})
         case "cloudflare":
             return web.Response(status=429, text="error code: 1015", headers={"Retry-After": "1"})
@@ -224,9 +218,3 @@ def _fault_response(fault: InjectedFault, headers: dict[str, str]) -> web.Respon
             return _json_response(502, {"message": "Bad Gateway"}, {})
         case _:
             return None
-
-
-def _drop_connection(request: web.Request) -> web.Response:
-    if request.transport is not None:
-        request.transport.close()
-    return web.Response()

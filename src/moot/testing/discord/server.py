@@ -34,12 +34,7 @@ class FakeDiscord:
         return self.guild.add_channel(name)
 
     def post_message(
-        self,
-        channel: FakeChannel,
-        member: str,
-        text: str,
-        files: Sequence[Upload] = (),
-        reply_to: Json | None = None,
+        self, channel: FakeChannel, member: str, text: str, files: Sequence[Upload] = (), reply_to: Json | None = None
     ) -> Json:
         """Post a message as a member. An unknown member is added first."""
         author = self.guild.members.get(member) or self.guild.add_member(member)
@@ -77,11 +72,7 @@ class FakeDiscord:
         author = self.guild.members.get(member) or self.guild.add_member(member)
         id = self.guild.new_id()
         token = f"interaction-{id}"
-        self.rest.pending_interactions[token] = {
-            "channel_id": channel.id,
-            "flags": 0,
-            "type": interaction["type"],
-        }
+        self.rest.pending_interactions[token] = {"channel_id": channel.id, "flags": 0, "type": interaction["type"]}
         event = {
             "id": id,
             "application_id": self.guild.bot["id"],

@@ -3,7 +3,7 @@
 from typing import Any
 
 from moot.providers.scripted.scripts import ScriptedTool
-from moot.testing.wire_formats.dialect import TokenCounts, split_in_half
+from moot.testing.wire_formats.dialect import TokenCounts, plain_text, split_in_half
 from moot.types.chunks import FinishReason
 from moot.types.requests import ModelRequest, user_message
 
@@ -22,16 +22,13 @@ class AnthropicDialect:
     def parse_request(self, body: Any, model: str) -> ModelRequest:
         return ModelRequest(
             model=model or body["model"],
-            system=_plain_text(body.get("system", "")),
-            messages=tuple(user_message(_plain_text(m["content"])) for m in body["messages"] if m["role"] == "user"),
+            system=plain_text(body.get("system", "")),
+            messages=tuple(user_message(plain_text(m["content"])) for m in body["messages"] if m["role"] == "user"),
         )
 
     def opening_frames(self, counts: TokenCounts | None) -> list[Any]:
         usage = {} if counts is None else {"usage": {"input_tokens": counts.input, "output_tokens": 1}}
-        return [
-            {"type": "message_start", "message": {"id": "msg_1", "role": "assistant", **usage}},
-            {"type": "ping"},
-        ]
+        return [{"type": "message_start", "message": {"id": "msg_1", "role": "assistant", **usage}}, {"type": "ping"}]
 
     def thought_frames(self, text: str) -> list[Any]:
         return [*self._switch_block("thinking"), _delta_frame({"type": "thinking_delta", "thinking": text})]
@@ -69,12 +66,7 @@ class AnthropicDialect:
         return [{"type": "message_stop"}]
 
     def error_frame(self, status: int, message: str) -> Any:
-        kind = {
-            401: "authentication_error",
-            403: "permission_error",
-            429: "rate_limit_error",
-            529: "overloaded_error",
-        }
+        kind = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error", 529: "overloaded_error"}
         return {"type": "error", "error": {"type": kind.get(status, "api_error"), "message": message}}
 
     def _switch_block(self, kind: str | None, **fields: Any) -> list[Any]:
@@ -91,9 +83,3 @@ class AnthropicDialect:
 
 def _delta_frame(delta: Any) -> dict[str, Any]:
     return {"type": "content_block_delta", "index": 0, "delta": delta}
-
-
-def _plain_text(content: Any) -> str:
-    if isinstance(content, list):
-        return "\n\n".join(part.get("text", "") for part in content)
-    return str(content)

@@ -51,6 +51,11 @@ def encode_frame(frame: Any) -> bytes:
         return json.dumps(frame).encode()
 
 
+def plain_text(content: Any) -> str:
+    """Return the text of a message, which is a string or a list of parts."""
+    return "\n\n".join(part.get("text", "") for part in content) if isinstance(content, list) else str(content or "")
+
+
 def split_in_half(text: str) -> tuple[str, str]:
     middle = len(text) // 2
     return text[:middle], text[middle:]

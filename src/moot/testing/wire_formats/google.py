@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from moot.providers.scripted.scripts import ScriptedTool
-from moot.testing.wire_formats.dialect import TokenCounts
+from moot.testing.wire_formats.dialect import TokenCounts, plain_text
 from moot.types.chunks import FinishReason
 from moot.types.requests import ModelRequest, user_message
 
@@ -14,20 +14,15 @@ FINISH_REASONS: dict[FinishReason, str] = {
     "tool_calls": "STOP",
     "content_filter": "SAFETY",
 }
-ERROR_STATUSES = {
-    401: "UNAUTHENTICATED",
-    403: "PERMISSION_DENIED",
-    429: "RESOURCE_EXHAUSTED",
-    529: "UNAVAILABLE",
-}
+ERROR_STATUSES = {401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 429: "RESOURCE_EXHAUSTED", 529: "UNAVAILABLE"}
 
 
 class GoogleDialect:
     def parse_request(self, body: Any, model: str) -> ModelRequest:
         return ModelRequest(
             model=model,
-            system=_plain_text(body.get("systemInstruction", {})),
-            messages=tuple(user_message(_plain_text(c)) for c in body["contents"] if c["role"] == "user"),
+            system=plain_text(body.get("systemInstruction", {}).get("parts")),
+            messages=tuple(user_message(plain_text(c.get("parts"))) for c in body["contents"] if c["role"] == "user"),
         )
 
     def opening_frames(self, counts: TokenCounts | None) -> list[Any]:  # noqa: ARG002 - usage comes last
@@ -55,10 +50,7 @@ class GoogleDialect:
     def finish_frames(self, finish: FinishReason, counts: TokenCounts | None) -> list[Any]:
         frame: dict[str, Any] = {"candidates": [{"content": {"parts": []}, "finishReason": FINISH_REASONS[finish]}]}
         if counts is not None:
-            frame["usageMetadata"] = {
-                "promptTokenCount": counts.input,
-                "candidatesTokenCount": counts.output,
-            }
+            frame["usageMetadata"] = {"promptTokenCount": counts.input, "candidatesTokenCount": counts.output}
         return [frame]
 
     def closing_frames(self) -> list[Any]:
@@ -70,7 +62,3 @@ class GoogleDialect:
 
 def _candidate_frame(part: Any) -> dict[str, Any]:
     return {"candidates": [{"content": {"role": "model", "parts": [part]}}]}
-
-
-def _plain_text(content: Any) -> str:
-    return "\n\n".join(part.get("text", "") for part in content.get("parts", ()))

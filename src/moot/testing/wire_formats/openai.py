@@ -3,14 +3,14 @@
 from typing import Any
 
 from moot.providers.scripted.scripts import ScriptedTool
-from moot.testing.wire_formats.dialect import TokenCounts, split_in_half
+from moot.testing.wire_formats.dialect import TokenCounts, plain_text, split_in_half
 from moot.types.chunks import FinishReason
 from moot.types.requests import ModelRequest, user_message
 
 
 class OpenAIDialect:
     def parse_request(self, body: Any, model: str) -> ModelRequest:
-        messages = [(m["role"], _plain_text(m.get("content"))) for m in body["messages"]]
+        messages = [(m["role"], plain_text(m.get("content"))) for m in body["messages"]]
         return ModelRequest(
             model=model or body["model"],
             system="\n".join(text for role, text in messages if role == "system"),
@@ -65,9 +65,3 @@ class OpenAIDialect:
 
 def _choice_frame(delta: Any, finish: FinishReason | None = None) -> dict[str, Any]:
     return {"id": "chatcmpl-1", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
-
-
-def _plain_text(content: Any) -> str:
-    if isinstance(content, list):
-        return "\n\n".join(part.get("text", "") for part in content)
-    return content or ""

@@ -20,7 +20,7 @@ def render_chart(drawing: DrawChart, box: Box) -> str:
     """Render a placeholder with an error message if the values do not fit the chart type."""
     if problem := _chart_problem(drawing):
         return render_placeholder(box, problem, _numbers_as_text(drawing.data))
-    card = svg_tag("rect", x=box.x, y=box.y, width=box.width, height=box.height, rx=6, fill="#ffffff", stroke="#e1e5ea")
+    card = svg_tag("rect", **box._asdict(), rx=6, fill="#ffffff", stroke="#e1e5ea")
     inner = box.inset_by(min(CARD_MARGIN, box.height / 10))
     size = min(MAX_FONT_SIZE, max(inner.height / 14, 6))
     sliced = drawing.chart_type in {"pie", "ring"}
@@ -43,15 +43,7 @@ def render_legend(entries: Sequence[str], colours: Sequence[str], inner: Box, si
         y = top + (at + 0.75) * height
         for text in row:
             written.append(
-                svg_tag(
-                    "rect",
-                    x=x,
-                    y=y - size * 0.75,
-                    width=size * 0.8,
-                    height=size * 0.8,
-                    rx=2,
-                    fill=colours[entry],
-                )
+                svg_tag("rect", x=x, y=y - size * 0.75, width=size * 0.8, height=size * 0.8, rx=2, fill=colours[entry])
             )
             written.append(render_text_line(text, x + size * 1.2, y, size, fill=DEFAULT_INK_COLOUR))
             x += _legend_entry_width(text, size)

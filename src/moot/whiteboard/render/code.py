@@ -31,7 +31,7 @@ def render_code_panel(drawing: DrawCode, listing: CodeListing, box: Box) -> str:
     lines = listing.lines
     if len(lines) > room:
         lines = (*lines[: room - 1], CodeLine("", f"… {len(listing.lines) - room + 1} more lines"))
-    ground = svg_tag("rect", x=box.x, y=box.y, width=box.width, height=box.height, rx=6, fill=BACKGROUND_COLOUR)
+    ground = svg_tag("rect", **box._asdict(), rx=6, fill=BACKGROUND_COLOUR)
     head = _render_title(title, box, bar) if title else ""
     rows = "".join(_render_line(one, at, inner, size, _gutter_width(listing)) for at, one in enumerate(lines))
     return ground + head + svg_tag("g", rows, font_family=MONO_FAMILY, text_anchor="middle")

@@ -24,25 +24,8 @@ SINGLE_LAYOUT_TAGS = {
     *("math", "mstyle", "menclose", "mfrac", "msqrt", "mroot", "mtable", "mtr"),
     *("msub", "msup", "msubsup", "munder", "mover", "munderover"),
 }  # the library lays out other elements twice: to measure and to draw
-SCRIPT_CHILD_COUNTS = {
-    "msub": 2,
-    "msup": 2,
-    "msubsup": 3,
-}  # a base plus its scripts
-GEOMETRY_ATTRIBUTES = {
-    "d",
-    "x",
-    "y",
-    "x1",
-    "y1",
-    "x2",
-    "y2",
-    "width",
-    "height",
-    "rx",
-    "stroke-width",
-    "points",
-}
+SCRIPT_CHILD_COUNTS = {"msub": 2, "msup": 2, "msubsup": 3}  # a base plus its scripts
+GEOMETRY_ATTRIBUTES = {"d", "x", "y", "x1", "y1", "x2", "y2", "width", "height", "rx", "stroke-width", "points"}
 
 
 class InvalidFormula(UsageError):

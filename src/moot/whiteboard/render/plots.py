@@ -75,9 +75,7 @@ def render_bars(data: ChartData, box: Box, size: float, colours: Sequence[str], 
                 place = Box(plot.x + low * plot.width, plot.y + offset, long, each)
             else:
                 place = Box(plot.x + offset, plot.bottom - high * plot.height, each, long)
-            drawn.append(
-                svg_tag("rect", x=place.x, y=place.y, width=place.width, height=place.height, fill=colours[at])
-            )
+            drawn.append(svg_tag("rect", **place._asdict(), fill=colours[at]))
     axes = _render_horizontal_axis(values, plot, size) if horizontal else _render_vertical_axis(values, plot, size)
     labels = _render_side_labels(data, plot, size, box.x) if horizontal else _render_bottom_labels(data, plot, size)
     return axes + "".join(drawn) + labels
@@ -139,11 +137,8 @@ def _slot_count(data: ChartData) -> int:
 
 
 def _slot_labels(data: ChartData) -> tuple[str, ...]:
-    return tuple(_slot_label(data, slot) for slot in range(_slot_count(data)))
-
-
-def _slot_label(data: ChartData, slot: int) -> str:
-    return " ".join(data.labels[slot].split()) if slot < len(data.labels) else ""
+    labels = [" ".join(label.split()) for label in data.labels]
+    return (*labels, *[""] * (_slot_count(data) - len(labels)))
 
 
 def _tick_labels(values: AxisScale) -> tuple[str, ...]:

@@ -12,17 +12,9 @@ from moot.whiteboard.state import Board
 CODE_GROUP = re.compile(rf'(?<=<g font-family="{MONO_FAMILY}")(.*?)(?=</g>)', re.DOTALL)
 TEXT_NODE = re.compile(r"(?<=>)[^<>]+(?=<)")
 ENTITY = re.compile(r"(&\w+;)")
-CAPITALS, SMALL, DIGITS = 0x1D670, 0x1D68A, 0x1D7F6
 MONOSPACE_LETTERS = str.maketrans(
-    {
-        char: chr(first + at)
-        for first, chars in (
-            (CAPITALS, string.ascii_uppercase),
-            (SMALL, string.ascii_lowercase),
-            (DIGITS, string.digits),
-        )
-        for at, char in enumerate(chars)
-    }
+    string.ascii_uppercase + string.ascii_lowercase + string.digits,
+    "".join(map(chr, (*range(0x1D670, 0x1D6A4), *range(0x1D7F6, 0x1D800)))),
 )
 
 

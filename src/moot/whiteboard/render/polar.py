@@ -107,12 +107,7 @@ def _render_series(
         for axis, value in enumerate(series)
     ]
     return svg_tag(
-        "polygon",
-        points=format_points(*corners),
-        fill=colour,
-        fill_opacity=0.2,
-        stroke=colour,
-        stroke_width=2,
+        "polygon", points=format_points(*corners), fill=colour, fill_opacity=0.2, stroke=colour, stroke_width=2
     )
 
 

@@ -106,7 +106,7 @@ def _render_shape(drawing: DrawShape, box: Box) -> str:
     fill = svg_colour(drawing.fill_color)
     outline = OUTLINE if fill == "none" else None
     if drawing.shape == "rectangle":
-        return svg_tag("rect", x=box.x, y=box.y, width=box.width, height=box.height, rx=4, fill=fill, stroke=outline)
+        return svg_tag("rect", **box._asdict(), rx=4, fill=fill, stroke=outline)
     if drawing.shape == "circle":
         across, down = box.width / 2, box.height / 2
         return svg_tag("ellipse", cx=box.x + across, cy=box.y + down, rx=across, ry=down, fill=fill, stroke=outline)

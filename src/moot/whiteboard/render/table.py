@@ -20,15 +20,8 @@ def render_table(drawing: DrawTable, box: Box) -> str:
     height = box.height / len(rows)
     size = min(MAX_FONT_SIZE, max(height * 0.55, 4))
     widths = column_widths(rows, box.width, size)
-    head = svg_tag(
-        "rect",
-        x=box.x,
-        y=box.y,
-        width=box.width,
-        height=height,
-        fill=svg_colour(drawing.theme_color),
-        fill_opacity=HEADER_OPACITY,
-    )
+    header = box._replace(height=height)
+    head = svg_tag("rect", **header._asdict(), fill=svg_colour(drawing.theme_color), fill_opacity=HEADER_OPACITY)
     cells = "".join(
         _render_row(row, Box(box.x, box.y + at * height, box.width, height), widths, size)
         for at, row in enumerate(rows)
@@ -64,7 +57,7 @@ def _render_cell(text: FittedText, x: float, box: Box) -> str:
 
 
 def _render_rules(box: Box, widths: Sequence[float], rows: int) -> str:
-    frame = svg_tag("rect", x=box.x, y=box.y, width=box.width, height=box.height, fill="none", stroke=RULE_COLOUR)
+    frame = svg_tag("rect", **box._asdict(), fill="none", stroke=RULE_COLOUR)
     across = (
         svg_tag("line", x1=box.x, y1=y, x2=box.right, y2=y, stroke=RULE_COLOUR)
         for y in (box.y + box.height * at / rows for at in range(1, rows))

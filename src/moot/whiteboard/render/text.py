@@ -80,14 +80,7 @@ def truncate_text(text: str, max_width: float, size: float) -> str:
 
 
 def render_text_line(
-    text: str,
-    x: float,
-    y: float,
-    size: float,
-    *,
-    fill: str,
-    anchor: str | None = None,
-    rotation_degrees: float = 0,
+    text: str, x: float, y: float, size: float, *, fill: str, anchor: str | None = None, rotation_degrees: float = 0
 ) -> str:
     """`y` is the baseline. Positive `rotation_degrees` rotate clockwise around (x, y)."""
     turn = (
@@ -150,17 +143,7 @@ MAX_SOURCE_CHARS = 300
 
 def render_placeholder(box: Box, reason: str, source: str) -> str:
     """Render an error message and the source string in place of an element."""
-    frame = svg_tag(
-        "rect",
-        x=box.x,
-        y=box.y,
-        width=box.width,
-        height=box.height,
-        rx=4,
-        fill="#fdf3f2",
-        stroke="#d9534f",
-        stroke_dasharray="5 4",
-    )
+    frame = svg_tag("rect", **box._asdict(), rx=4, fill="#fdf3f2", stroke="#d9534f", stroke_dasharray="5 4")
     inner = box.inset_by(PLACEHOLDER_MARGIN)
     text = fit_text(f"{reason}\n{source[:MAX_SOURCE_CHARS]}", inner.width, inner.height, PLACEHOLDER_FONT_SIZE)
     rows = (

@@ -1,4 +1,4 @@
-"""A Toolbox of Python functions, for tests and for programs with custom tools."""
+"""A Toolbox of Python functions."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
