@@ -9,15 +9,7 @@ from msgspec import Struct
 from moot.streaming.cancellation import cancel_tasks
 from moot.terminal.readers import strip_control_chars
 from moot.types.errors import MootError
-from moot.types.events import (
-    ApprovalRequested,
-    ApprovalResolved,
-    Event,
-    RunStarted,
-    ToolCalled,
-    TurnEnded,
-    TurnStarted,
-)
+from moot.types.events import ApprovalRequested, ApprovalResolved, Event, RunStarted, ToolCalled, TurnEnded, TurnStarted
 from moot.types.tools import ApprovalDecision
 
 MAX_ARGUMENT_CHARS = 2000

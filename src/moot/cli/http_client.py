@@ -136,12 +136,7 @@ class ApiClient:
         raise aiohttp.ClientPayloadError("the stream ended before the run")
 
     async def _call_with_retries(
-        self,
-        method: str,
-        path: str,
-        response_type: type[T],
-        body: object = None,
-        headers: dict[str, str] | None = None,
+        self, method: str, path: str, response_type: type[T], body: object = None, headers: dict[str, str] | None = None
     ) -> T:
         backoff = _Backoff(self._max_wait_seconds, self._notify)
         while True:

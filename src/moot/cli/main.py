@@ -45,8 +45,7 @@ def ask(
     model: options.Models = None,
     system: Annotated[str, typer.Option(help="A system prompt for all models.")] = "",
     file: Annotated[
-        list[Path] | None,
-        typer.Option("--file", "-f", help="Attach text, an image or a PDF.", metavar="FILE"),
+        list[Path] | None, typer.Option("--file", "-f", help="Attach text, an image or a PDF.", metavar="FILE")
     ] = None,
     temperature: options.Temperature = None,
     max_tokens: options.MaxTokens = None,
@@ -186,11 +185,7 @@ def mcp(server: options.ServerUrl = None, config: options.Config = None) -> None
 
 
 @app.command()
-def discord(
-    host: options.Host = "127.0.0.1",
-    port: options.Port = 8642,
-    config: options.Config = None,
-) -> None:
+def discord(host: options.Host = "127.0.0.1", port: options.Port = 8642, config: options.Config = None) -> None:
     """Serve the page and the API, and run the Discord bot. Both share the same discussions."""
     from moot.cli import discord as command
 
@@ -199,8 +194,7 @@ def discord(
 
 @app.command()
 def models(
-    provider: Annotated[str, typer.Argument(help="Only this provider's models.")] = "",
-    config: options.Config = None,
+    provider: Annotated[str, typer.Argument(help="Only this provider's models.")] = "", config: options.Config = None
 ) -> None:
     """List the available models."""
     from moot.cli import models as command
@@ -217,10 +211,7 @@ def doctor(config: options.Config = None) -> None:
 
 
 @lab_commands.command("serve")
-def lab_serve(
-    port: options.Port = 9999,
-    script: options.Script = None,
-) -> None:
+def lab_serve(port: options.Port = 9999, script: options.Script = None) -> None:
     """Serve scripted models and faults over the APIs of OpenAI, Anthropic and Google."""
     from moot.cli import testing as command
 
@@ -228,9 +219,7 @@ def lab_serve(
 
 
 @lab_commands.command("list")
-def lab_list(
-    script: options.Script = None,
-) -> None:
+def lab_list(script: options.Script = None) -> None:
     """List the scripts and their faults."""
     from moot.cli import testing as command
 

@@ -14,13 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
-from mcp_types import (
-    CallToolRequestParams,
-    CallToolResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    TextContent,
-)
+from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent
 
 from moot import __version__, settings
 from moot.app import event_loop
@@ -71,11 +65,7 @@ def build_proxy_server(client: Client) -> Server[Any]:
             return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
     return Server(
-        "moot",
-        version=__version__,
-        instructions=client.instructions,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
+        "moot", version=__version__, instructions=client.instructions, on_list_tools=list_tools, on_call_tool=call_tool
     )
 
 

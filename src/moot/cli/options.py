@@ -11,14 +11,12 @@ Config = Annotated[
     Path | None, typer.Option("--config", help="A settings file to read before moot.toml.", metavar="FILE")
 ]
 Models = Annotated[
-    list[str] | None,
-    typer.Option("--model", "-m", help="provider/model. May be given several times.", metavar="MODEL"),
+    list[str] | None, typer.Option("--model", "-m", help="provider/model. May be given several times.", metavar="MODEL")
 ]
 Temperature = Annotated[float | None, typer.Option(min=0.0, max=2.0)]
 MaxTokens = Annotated[int | None, typer.Option(min=1)]
 Thinking = Annotated[
-    Literal["low", "medium", "high"] | None,
-    typer.Option(help="Request reasoning, if the model supports it."),
+    Literal["low", "medium", "high"] | None, typer.Option(help="Request reasoning, if the model supports it.")
 ]
 Mode = Annotated[
     ModeName | None,
@@ -35,10 +33,7 @@ Lead = Annotated[
 ]
 SkipIfAgreed = Annotated[bool, typer.Option("--skip-if-agreed", help="Skip the debate if the first answers agree.")]
 Quorum = Annotated[int | None, typer.Option(min=1, help="End a stage of a debate after N answers.", metavar="N")]
-Deadline = Annotated[
-    float | None,
-    typer.Option(help="Time limit for each stage of a debate.", metavar="SECONDS"),
-]
+Deadline = Annotated[float | None, typer.Option(help="Time limit for each stage of a debate.", metavar="SECONDS")]
 QuestionTurns = Annotated[
     int | None,
     typer.Option(min=0, max=100, help="First turns in which an advisor only asks questions. Default: 3.", metavar="N"),
@@ -58,8 +53,7 @@ MaxCost = Annotated[
     typer.Option(help="Start no further turns once the run has cost this much (US dollars).", metavar="DOLLARS"),
 ]
 ServerUrl = Annotated[
-    str | None,
-    typer.Option("--server", help="A server to use, with the token in MOOT_TOKEN.", metavar="URL"),
+    str | None, typer.Option("--server", help="A server to use, with the token in MOOT_TOKEN.", metavar="URL")
 ]
 Host = Annotated[str, typer.Option(help="The address to listen on.")]
 Port = Annotated[int, typer.Option(help="0 takes any free port.", min=0, max=65535)]

@@ -17,10 +17,7 @@ from moot.types.tools import BUILTIN_SERVER_NAME, ApprovalDecision
 
 @asynccontextmanager
 async def open_tool_session(
-    tools: Sequence[str],
-    servers: Mapping[str, ServerConfig],
-    environment: Mapping[str, str],
-    names: Mapping[str, str],
+    tools: Sequence[str], servers: Mapping[str, ServerConfig], environment: Mapping[str, str], names: Mapping[str, str]
 ) -> AsyncIterator[ToolSession | None]:
     """Yield a tool session, or None if no tools are given. Raises UsageError for an unknown server.
 

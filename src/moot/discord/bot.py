@@ -211,8 +211,7 @@ def _build_command_group(commands: DiscordCommands) -> app_commands.Group:
         discussion: str = "",
     ) -> None:
         await _run_slash_command(
-            interaction,
-            lambda here: commands.new_discussion(here, participants, mode or "", rounds, discussion),
+            interaction, lambda here: commands.new_discussion(here, participants, mode or "", rounds, discussion)
         )
 
     @group.command(description="Change the mode")

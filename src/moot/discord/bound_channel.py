@@ -121,8 +121,7 @@ class BoundChannel:
                 await reply_to_message(message, DELIVERY_STOPPED_TEXT)
         elif len(self._queue) >= MAX_QUEUED_MESSAGES:
             await reply_to_message(
-                message,
-                f"{MAX_QUEUED_MESSAGES} messages are already queued. Write again when they are answered.",
+                message, f"{MAX_QUEUED_MESSAGES} messages are already queued. Write again when they are answered."
             )
         else:
             await self._deps.channels.enqueue_message(self.binding.id, str(message.id))

@@ -194,10 +194,7 @@ class DiscordCommands:
         """Update the discussion, or the binding from which the next message creates one."""
         bound, discussion = await self._find_discussion(channel)
         current = discussion or bound.binding
-        mode, participants = (
-            changes.get("mode", current.mode),
-            changes.get("participants", current.participants),
-        )
+        mode, participants = (changes.get("mode", current.mode), changes.get("participants", current.participants))
         check_mode(mode, participants)
         if discussion is not None:
             await self._deps.discussions.update_discussion(self._tenant, discussion.id, changes)

@@ -61,10 +61,7 @@ async def _stay_connected(deps: DiscordDeps, token: str) -> None:
             except discord.ConnectionClosed as error:
                 log.warning("discord closed the connection; retrying", extra={"code": error.code, "seconds": wait})
             except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError) as error:
-                log.warning(
-                    "discord unreachable; retrying",
-                    extra={"reason": type(error).__name__, "seconds": wait},
-                )
+                log.warning("discord unreachable; retrying", extra={"reason": type(error).__name__, "seconds": wait})
             finally:
                 await bot.shutdown_bot()
         await asyncio.sleep(wait)

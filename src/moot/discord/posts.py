@@ -8,13 +8,7 @@ import discord
 from msgspec import Struct
 
 from moot.discord.approvals import ApprovalKey
-from moot.discord.format.messages import (
-    MOOT_AUTHOR,
-    SMALL_PRINT_PREFIX,
-    MessageAuthor,
-    PlannedMessage,
-    strip_markdown,
-)
+from moot.discord.format.messages import MOOT_AUTHOR, SMALL_PRINT_PREFIX, MessageAuthor, PlannedMessage, strip_markdown
 from moot.types.events import TurnKey
 from moot.types.participants import Participant
 

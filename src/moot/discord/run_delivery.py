@@ -233,8 +233,7 @@ class RunDelivery:
             message = await sender.send_payload(await self._build_payload(post), maybe_sent=maybe_sent)
         except MessageRejected as error:
             log.warning(
-                "discord rejected a message; skipping it",
-                extra={"channel": id, "run": run, "reason": str(error)},
+                "discord rejected a message; skipping it", extra={"channel": id, "run": run, "reason": str(error)}
             )
             return
         self.progress.posts[post.position] = message

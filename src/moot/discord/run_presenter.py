@@ -173,9 +173,7 @@ class RunPresenter:
     def _resolve_approvals(self, approvals: Sequence[PostedApproval], outcome: str) -> list[DeliveryStep]:
         return [
             ResolvePrompt(
-                position=self._take_position(),
-                prompt_position=approval.position,
-                text=f"{approval.text}\n-# {outcome}",
+                position=self._take_position(), prompt_position=approval.position, text=f"{approval.text}\n-# {outcome}"
             )
             for approval in approvals
         ]
@@ -198,12 +196,7 @@ class RunPresenter:
             case _:
                 steps += (
                     self._post_or_queue(
-                        turn_key,
-                        [
-                            *formatter.finish_stream(),
-                            *_overflow_notice(formatter),
-                            *_truncation_notice(event),
-                        ],
+                        turn_key, [*formatter.finish_stream(), *_overflow_notice(formatter), *_truncation_notice(event)]
                     )
                     if formatter
                     else []

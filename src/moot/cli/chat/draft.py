@@ -7,14 +7,7 @@ from msgspec.structs import replace
 
 from moot.types.discussions import Discussion
 from moot.types.errors import UsageError
-from moot.types.modes import (
-    AdvisorOptions,
-    DebateOptions,
-    DirectedOptions,
-    ModeName,
-    adapt_mode,
-    assign_lesson_roles,
-)
+from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions, ModeName, adapt_mode, assign_lesson_roles
 from moot.types.participants import Participant, default_names, first_free_name, participant_id
 from moot.types.run_plan import RunPlan
 

@@ -65,10 +65,7 @@ async def _run_chat(options: ChatOptions) -> int:
     validate_options(options.ask_options)
     chosen = settings.load_settings(options.ask_options.config, os.environ)
     notify = NoticePrinter()
-    async with (
-        connect_to_server(options.server, chosen, os.environ) as address,
-        ApiClient(address, notify) as api,
-    ):
+    async with connect_to_server(options.server, chosen, os.environ) as address, ApiClient(address, notify) as api:
         await api.check_connection()
         chat = ChatSession(api, address, notify, options.ask_options.max_cost_usd)
         try:

@@ -97,8 +97,4 @@ class ChannelMembers(Struct, frozen=True, kw_only=True):
     members: tuple[ChannelMember, ...] = ()  # users who can be mentioned
 
     def all_names(self) -> list[str]:
-        return [
-            self.participant,
-            *self.other_participants,
-            *(name for member in self.members for name in member.names),
-        ]
+        return [self.participant, *self.other_participants, *(name for member in self.members for name in member.names)]

@@ -3,13 +3,7 @@
 import re
 import sys
 
-from moot.discord.format.boundaries import (
-    MARK_CHARACTERS,
-    SENTENCE_CLOSERS,
-    MarkTracker,
-    ends_sentence,
-    find_split,
-)
+from moot.discord.format.boundaries import MARK_CHARACTERS, SENTENCE_CLOSERS, MarkTracker, ends_sentence, find_split
 from moot.discord.format.pieces import (
     CodeBlock,
     CodeFence,
@@ -260,7 +254,5 @@ class TableReader:
         text = self.buffer.whole_text()
         rows = text[: self._rows_end]
         return Transition(
-            MarkdownTable(rows) if _TABLE_HEAD.match(rows) else Prose(rows),
-            "line",
-            text[self._rows_end :] + char,
+            MarkdownTable(rows) if _TABLE_HEAD.match(rows) else Prose(rows), "line", text[self._rows_end :] + char
         )
