@@ -48,8 +48,8 @@ async def _run_ask(options: AskOptions, piped: str) -> int:
     chosen = settings.load_settings(options.config, os.environ)
     files = tuple(read_file(path) for path in options.files)
     async with Registry(chosen.providers, os.environ) as registry:
-        models = options.models or (await resolve_default_model(chosen, registry),)
-        plan = build_run_plan(options, make_participants(models))
+        models = options.models or [await resolve_default_model(chosen, registry)]
+        plan = build_run_plan(options, make_participants(tuple(models)))
         chains = await select_models(plan, files, chosen, registry)
         if options.max_cost_usd is not None:
             await _warn_unknown_prices(chains)
