@@ -15,7 +15,7 @@ from statistics import median
 from bench.array import Goal, Row, show_goals
 from bench.frames import TEXT
 from moot.discord.format.mentions import ChannelMember, ChannelMembers
-from moot.discord.format.pipeline import DeliveryStyle, MessageFormatter
+from moot.discord.format.message_formatter import DeliveryStyle, MessageFormatter
 from moot.discord.format.segmenter import Segmenter
 
 SIZES = (25, 50, 100, 200)  # KB

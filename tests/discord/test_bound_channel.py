@@ -78,7 +78,7 @@ async def test_stop_message_of_author_stops_run_and_keeps_partial_answer(
 @asynccontextmanager
 async def open_slow_session(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[BotSession]:
     """Open a session that delivers one message, then types for longer than a test takes."""
-    monkeypatch.setattr("moot.discord.format.pipeline.typing_seconds", lambda *_: 600.0)
+    monkeypatch.setattr("moot.discord.format.message_formatter.typing_seconds", lambda *_: 600.0)
     async with open_bot_session(folder, monkeypatch, delivery="typing") as session:
         yield session
 

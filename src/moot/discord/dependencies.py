@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
-from moot.discord.format.pipeline import DeliveryStyle
+from moot.discord.format.message_formatter import DeliveryStyle
 from moot.engine.events.discussion_changes import DiscussionChanges
 from moot.engine.events.hub import EventHub
 from moot.engine.whiteboards import Whiteboards

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from moot.discord.approvals import INTERRUPTED_TEXT, OUTCOME_TEXTS, OpenApprovals, PostedApproval
 from moot.discord.format.mentions import ChannelMember, ChannelMembers
+from moot.discord.format.message_formatter import DeliveryStyle, MessageFormatter
 from moot.discord.format.messages import MessageAuthor, PlannedMessage, small_print, split_into_messages
-from moot.discord.format.pipeline import DeliveryStyle, MessageFormatter
 from moot.discord.posts import DeliveryStep, DropPending, ResolvePrompt, Retract, participant_author
 from moot.types.chunks import LENGTH_LIMIT_NOTE
 from moot.types.events import (

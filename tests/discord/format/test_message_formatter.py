@@ -5,15 +5,15 @@ import re
 import pytest
 from hypothesis import given
 
-from moot.discord.format.messages import MAX_MESSAGE_CHARS, MessageKind, PlannedMessage
-from moot.discord.format.pieces import CodeBlock, MarkdownTable, Prose
-from moot.discord.format.pipeline import (
+from moot.discord.format.message_formatter import (
     MAX_MESSAGES,
     MAX_SINGLE_MESSAGES,
     DeliveryStyle,
     StreamDelivery,
     typing_seconds,
 )
+from moot.discord.format.messages import MAX_MESSAGE_CHARS, MessageKind, PlannedMessage
+from moot.discord.format.pieces import CodeBlock, MarkdownTable, Prose
 from tests.discord.answer_strategies import (
     answer_texts,
     chunked_answers,
