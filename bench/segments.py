@@ -63,7 +63,7 @@ def feed_seconds(create_segmenter: CreateSegmenter, text: str) -> float:
     began = time.process_time()
     for char in text:
         segmenter.feed(char)
-    segmenter.finish_stream() if isinstance(segmenter, MessageFormatter) else segmenter.finish_text()
+    segmenter.flush() if isinstance(segmenter, MessageFormatter) else segmenter.finish_text()
     return time.process_time() - began
 
 

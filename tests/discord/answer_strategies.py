@@ -32,7 +32,7 @@ def make_formatter(
 
 def format_chunks(chunks: Sequence[str], formatter: MessageFormatter) -> list[PlannedMessage]:
     sends = [send for chunk in chunks for send in formatter.feed(chunk)]
-    return sends + formatter.finish_stream()
+    return sends + formatter.flush()
 
 
 def format_messages(

@@ -43,7 +43,7 @@ def check_discord_installed() -> None:
 @asynccontextmanager
 async def run_discord_bot(worker: "Worker", app_settings: "Settings") -> AsyncIterator[None]:
     """Run the bot until the block ends, on behalf of the account in the settings."""
-    from moot.discord.connection import connect_discord
+    from moot.discord.bot import connect_discord
 
     async with connect_discord(await build_discord_deps(worker, app_settings), app_settings.discord.token or ""):
         yield

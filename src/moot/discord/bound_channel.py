@@ -14,18 +14,19 @@ from typing import NamedTuple
 import discord
 from msgspec.structs import replace
 
-from moot.discord.addressing import continue_with_named_participant, is_stop_request
 from moot.discord.approvals import ApprovalKey
 from moot.discord.dependencies import DiscordDeps
 from moot.discord.format.mentions import ChannelMember
 from moot.discord.incoming import (
+    continue_with_named_participant,
     find_addressed_participants,
     is_empty_message,
+    is_stop_request,
     reply_to_message,
     store_attachments,
     text_with_author,
 )
-from moot.discord.run_delivery import RunDelivery, format_reply_notice
+from moot.discord.run_delivery import RunDelivery, format_reply_notice, wait_for_event
 from moot.discord.sender import ChannelClosed, ChannelSender
 from moot.services.discussions import NewDiscussion, NewMessage, StartedRun
 from moot.types.discord import ChannelBinding
@@ -91,7 +92,7 @@ class BoundChannel:
             while (message := await self._next_message()) is not None:
                 await self._submit_message(message)
             self._queue_changed.clear()
-            await _wait_for_event(self._queue_changed)
+            await wait_for_event(self._queue_changed, POLL_SECONDS)
 
     async def deliver_runs_forever(self) -> None:
         while True:
@@ -99,7 +100,7 @@ class BoundChannel:
             if self.binding.error is None:
                 for run in await self._find_undelivered_runs():
                     await self._deliver_run(run)
-            await _wait_for_event(self._runs_changed)
+            await wait_for_event(self._runs_changed, POLL_SECONDS)
 
     async def receive_message(self, message: discord.Message) -> None:
         """Queue a message in the order of arrival. Ignores empty messages."""
@@ -227,7 +228,7 @@ class BoundChannel:
         Idempotent: the Discord message id is the idempotency key.
         """
         deps, binding = self._deps, self.binding
-        discussion = await self._load_discussion()
+        discussion = await self.load_discussion()
         mode = discussion.mode if discussion else binding.mode
         participants = discussion.participants if discussion else binding.participants
         await deps.check_rate_limit(deps.caller.account, mode)
@@ -260,7 +261,7 @@ class BoundChannel:
         await deps.channels.save_binding(self.binding)
         return started
 
-    async def _load_discussion(self) -> Discussion | None:
+    async def load_discussion(self) -> Discussion | None:
         """Return None if there is no discussion yet or it was deleted."""
         if self.binding.discussion is None:
             return None
@@ -293,14 +294,10 @@ class BoundChannel:
             self._delivery = None
         if failure:
             await self.disable_sending(failure)
-        elif not delivery.is_cancelled:
-            await self._continue_chain(run)
-        self._queue_changed.set()
-
-    async def _continue_chain(self, run: Run) -> None:
-        # A user's message takes precedence over the reply chain.
-        if not self._queue and not self._submit_lock.locked():
+        elif not (delivery.is_cancelled or self._queue or self._submit_lock.locked()):
+            # A user's message takes precedence over the reply chain.
             await continue_with_named_participant(self._deps, run)
+        self._queue_changed.set()
 
     async def disable_sending(self, trouble: str) -> None:
         """Stop sending to this channel and store the reason, which `/moot status` shows."""
@@ -324,11 +321,3 @@ class BoundChannel:
             for one in self._channel.guild.members
             if not one.bot
         )
-
-
-async def _wait_for_event(event: asyncio.Event) -> None:
-    try:
-        async with asyncio.timeout(POLL_SECONDS):
-            await event.wait()
-    except TimeoutError:
-        return

@@ -15,7 +15,7 @@ from moot.discord.posts import ImageAttachment
 from moot.services.participants import ParticipantInput
 from moot.types.discord import ChannelBinding
 from moot.types.discussions import Discussion
-from moot.types.errors import NotFound, UsageError
+from moot.types.errors import UsageError
 from moot.types.modes import MODE_NAMES, ModeName, adapt_mode, check_mode, default_mode
 from moot.types.participants import Participant
 from moot.types.personas import Persona
@@ -184,17 +184,13 @@ class DiscordCommands:
         bound = self._binder.find_bound_channel(str(channel.id))
         if bound is None:
             raise UsageError(NO_DISCUSSION_TEXT)
-        try:
-            id = bound.binding.discussion
-            return bound, await self._deps.discussions.get_discussion(self._tenant, id) if id else None
-        except NotFound:
-            return bound, None
+        return bound, await bound.load_discussion()
 
     async def _apply_changes(self, channel: discord.TextChannel, changes: dict[str, Any]) -> CommandReply:
         """Update the discussion, or the binding from which the next message creates one."""
         bound, discussion = await self._find_discussion(channel)
         current = discussion or bound.binding
-        mode, participants = (changes.get("mode", current.mode), changes.get("participants", current.participants))
+        mode, participants = changes.get("mode", current.mode), changes.get("participants", current.participants)
         check_mode(mode, participants)
         if discussion is not None:
             await self._deps.discussions.update_discussion(self._tenant, discussion.id, changes)

@@ -12,10 +12,16 @@ from contextlib import aclosing, suppress
 
 from moot.discord.approvals import ApprovalKey
 from moot.discord.dependencies import DiscordDeps
-from moot.discord.format import table_images
 from moot.discord.format.mentions import ChannelMember
 from moot.discord.format.messages import MessageAuthor, PlannedMessage, small_print, split_into_messages
-from moot.discord.posts import DropPending, ImageAttachment, MessagePayload, ResolvePrompt, Retract
+from moot.discord.posts import (
+    DropPending,
+    ImageAttachment,
+    MessagePayload,
+    ResolvePrompt,
+    Retract,
+    build_table_board,
+)
 from moot.discord.run_presenter import RunPresenter
 from moot.discord.sender import ChannelClosed, ChannelSender, MessageRejected
 from moot.engine.events.hub import decode_frame
@@ -182,11 +188,7 @@ class RunDelivery:
                 await self._sender.show_typing()
             self._steps_changed.clear()
             if not self._steps and not self._events_ended:
-                try:
-                    async with asyncio.timeout(TYPING_SECONDS):
-                        await self._steps_changed.wait()
-                except TimeoutError:
-                    continue
+                await wait_for_event(self._steps_changed, TYPING_SECONDS)
 
     async def _try_step(self, step: PlannedMessage | Retract | ResolvePrompt) -> None:
         """Execute a step. A closed reasoning channel disables only the reasoning, not the delivery."""
@@ -264,15 +266,10 @@ class RunDelivery:
     async def _pause_before_sending(self, sender: ChannelSender, post: PlannedMessage) -> None:
         """Pause and show the typing indicator, as the delivery style asks, unless pauses are skipped."""
         if post.pause_seconds:
-            await self._sleep_unless_skipped(post.pause_seconds)
+            await wait_for_event(self._pauses_skipped, post.pause_seconds)
         if post.typing_seconds and not self._pauses_skipped.is_set():
             await sender.show_typing()
-            await self._sleep_unless_skipped(post.typing_seconds)
-
-    async def _sleep_unless_skipped(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._pauses_skipped.wait()
+            await wait_for_event(self._pauses_skipped, post.typing_seconds)
 
     async def _build_payload(self, post: PlannedMessage) -> MessagePayload:
         image = await self._render_image(post)
@@ -299,14 +296,8 @@ class RunDelivery:
             if post.kind == "board":
                 board = await deps.whiteboards.whiteboard_at(self._binding.tenant, self.run.discussion, self.run.id)
                 return ImageAttachment("whiteboard.png", await deps.image_renderer.render_png(board))
-            if post.kind == "table" and (rows := table_images.parse_table_rows(post.text)):
-                table_board = table_images.build_table_board(rows)
-                height = table_images.table_image_height(rows)
-                return (
-                    ImageAttachment("table.png", await deps.image_renderer.render_png(table_board, height))
-                    if table_board
-                    else None
-                )
+            if post.kind == "table" and (table := build_table_board(post.text)):
+                return ImageAttachment("table.png", await deps.image_renderer.render_png(*table))
         except MootError as error:
             log.warning("image rendering failed; sending text", extra={"run": self.run.id, "reason": str(error)})
         return None
@@ -317,3 +308,10 @@ def format_reply_notice(author: str, text: str, link: str) -> str:
     line = " ".join(text.replace("```", "").split())
     preview = line if len(line) <= PREVIEW_CHARS else f"{line[:PREVIEW_CHARS].rstrip()}…"
     return small_print(f"Replying to {author}: {preview} ({link})")
+
+
+async def wait_for_event(event: asyncio.Event, seconds: float) -> None:
+    """Return when the event is set, or after `seconds`."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()

@@ -62,19 +62,7 @@ def _split_at_space(text: str, limit: int) -> int:
     return half.start() if half and half.start() else limit
 
 
-_BRACKET_PAIRS = {
-    "(": ")",
-    "[": "]",
-    "{": "}",
-    "“": "”",
-    "‘": "’",
-    "«": "»",
-    "「": "」",
-    "『": "』",
-    "（": "）",
-    "【": "】",
-    "《": "》",
-}
+_BRACKET_PAIRS = dict(zip("([{“‘«「『（【《", ")]}”’»」』）】》", strict=True))
 _ASCII_CLOSING_BRACKETS = frozenset(")]}")  # may close each other, as in the interval [0, 1)
 _CLOSING_BRACKETS = frozenset(_BRACKET_PAIRS.values())
 _BEFORE_OPENING_QUOTE = re.compile(r"[\s(\[{*_—–:>“-]?")
