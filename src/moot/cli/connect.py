@@ -1,8 +1,8 @@
 """Server lookup for client commands: `--server`, the server that holds the database lock, or an embedded one."""
 
 import socket
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -39,7 +39,7 @@ async def connect_to_server(
     else:
         from moot.cli.serve import EmbeddedServer, start_server
 
-        with _listen_on_free_port() as listener:
+        with socket.create_server((LOOPBACK_HOST, 0)) as listener:
             async with start_server(settings, listener, loopback=True, server_class=EmbeddedServer) as running_server:
                 yield ServerAddress(running_server.page_url.rstrip("/"), token)
 
@@ -62,9 +62,3 @@ def _validate_server_url(server: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise UsageError(f"--server {server}: not a URL. Use one such as https://moot.example.org.")
     return server.rstrip("/")
-
-
-@contextmanager
-def _listen_on_free_port() -> Iterator[socket.socket]:
-    with socket.create_server((LOOPBACK_HOST, 0)) as listener:
-        yield listener

@@ -15,15 +15,14 @@ from moot.types.errors import BadSettings, FeatureUnavailable
 if TYPE_CHECKING:
     from moot.app.lifecycle import Worker
     from moot.discord.dependencies import DiscordDeps
-    from moot.settings import Settings
 
 
-def run_discord(host: str, port: int, config: Path | None) -> int:
+async def run_discord(host: str, port: int, config: Path | None) -> int:
     check_discord_settings(settings.load_settings(config, os.environ))
-    return serve.run_serve(serve.ServeOptions(host=host, port=port, config=config), run_discord_bot)
+    return await serve.run_serve(host, port, config, background_service=run_discord_bot)
 
 
-def check_discord_settings(app_settings: "Settings") -> None:
+def check_discord_settings(app_settings: settings.Settings) -> None:
     """Raise if discord.py is not installed or the token is missing."""
     check_discord_installed()
     if not app_settings.discord.token:
@@ -41,7 +40,7 @@ def check_discord_installed() -> None:
 
 
 @asynccontextmanager
-async def run_discord_bot(worker: "Worker", app_settings: "Settings") -> AsyncIterator[None]:
+async def run_discord_bot(worker: "Worker", app_settings: settings.Settings) -> AsyncIterator[None]:
     """Run the bot until the block ends, on behalf of the account in the settings."""
     from moot.discord.bot import connect_discord
 
@@ -49,7 +48,7 @@ async def run_discord_bot(worker: "Worker", app_settings: "Settings") -> AsyncIt
         yield
 
 
-async def build_discord_deps(worker: "Worker", app_settings: "Settings") -> "DiscordDeps":
+async def build_discord_deps(worker: "Worker", app_settings: settings.Settings) -> "DiscordDeps":
     from moot.discord.dependencies import DiscordDeps
 
     stores, services = worker.stores, worker.services

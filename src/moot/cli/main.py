@@ -3,8 +3,9 @@
 import io
 import os
 import sys
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -59,7 +60,7 @@ def serve(
     """Serve the page and the API over HTTP. Addresses other than loopback need accounts."""
     from moot.cli import serve as command
 
-    _exit_with_code(command.run_serve(command.ServeOptions(host=host, port=port, config=config, open_browser=open)))
+    _run_to_exit(command.run_serve(host, port, config, open_browser=open))
 
 
 @app.command()
@@ -68,7 +69,7 @@ def chat(chat_options: ChatOptions) -> None:
     """Chat with one or several models, live here and on the page. Type /help for the commands."""
     from moot.cli.chat import session as command
 
-    _exit_with_code(command.run_chat(chat_options))
+    _run_to_exit(command.run_chat(chat_options))
 
 
 @app.command()
@@ -76,7 +77,7 @@ def mcp(server: options.ServerUrl = None, config: options.Config = None) -> None
     """Serve Moot's tools to an MCP client over standard input and output."""
     from moot.cli import mcp as command
 
-    _exit_with_code(command.run_mcp(server, config))
+    _run_to_exit(command.run_mcp(server, config))
 
 
 @app.command()
@@ -84,7 +85,7 @@ def discord(host: options.Host = "127.0.0.1", port: options.Port = 8642, config:
     """Serve the page and the API, and run the Discord bot. Both share the same discussions."""
     from moot.cli import discord as command
 
-    _exit_with_code(command.run_discord(host, port, config))
+    _run_to_exit(command.run_discord(host, port, config))
 
 
 @app.command()
@@ -94,7 +95,7 @@ def models(
     """List the available models."""
     from moot.cli import providers as command
 
-    _exit_with_code(command.run_models(provider, config))
+    _run_to_exit(command.run_models(provider, config))
 
 
 @app.command()
@@ -102,7 +103,7 @@ def doctor(config: options.Config = None) -> None:
     """Check all providers, and say which keys are missing and what to do."""
     from moot.cli import providers as command
 
-    _exit_with_code(command.run_doctor(config))
+    _run_to_exit(command.run_doctor(config))
 
 
 @lab_commands.command("serve")
@@ -110,7 +111,7 @@ def lab_serve(port: options.Port = 9999, script: options.Script = None) -> None:
     """Serve scripted models and faults over the APIs of OpenAI, Anthropic and Google."""
     from moot.cli import testing as command
 
-    _exit_with_code(command.run_lab_server(port, script))
+    _run_to_exit(command.run_lab_server(port, script))
 
 
 @lab_commands.command("list")
@@ -126,7 +127,7 @@ def lab_discord() -> None:
     """Run a demo of three personas on a fake Discord server, and print the channel."""
     from moot.cli import testing as command
 
-    _exit_with_code(command.run_discord_demo())
+    _run_to_exit(command.run_discord_demo())
 
 
 AccountNameArgument = Annotated[str, typer.Argument(help="The name to log in with.")]
@@ -190,6 +191,12 @@ def _load_database_url(config: Path | None) -> str:
     from moot import settings
 
     return settings.load_settings(config, os.environ).database_address
+
+
+def _run_to_exit(command: Coroutine[Any, Any, int]) -> NoReturn:
+    from moot.app import event_loop
+
+    _exit_with_code(event_loop.run_coroutine(command))
 
 
 def _exit_with_code(code: int) -> NoReturn:

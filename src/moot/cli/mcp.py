@@ -17,7 +17,6 @@ from mcp.server.stdio import stdio_server
 from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent
 
 from moot import __version__, settings
-from moot.app import event_loop
 from moot.app import logging as logs
 from moot.cli.connect import ServerAddress, connect_to_server
 from moot.cli.http_client import ApiClient
@@ -25,11 +24,7 @@ from moot.cli.http_client import ApiClient
 CONNECT_SECONDS = 30.0
 
 
-def run_mcp(server: str | None, config: Path | None) -> int:
-    return event_loop.run_coroutine(_run_mcp(server, config))
-
-
-async def _run_mcp(server: str | None, config: Path | None) -> int:
+async def run_mcp(server: str | None, config: Path | None) -> int:
     logs.configure_logging(logging.WARNING)
     chosen = settings.load_settings(config, os.environ)
     async with connect_to_server(server, chosen, os.environ) as address:

@@ -11,7 +11,6 @@ from typing import Literal
 from msgspec import Struct
 
 from moot import settings
-from moot.app import event_loop
 from moot.providers.local import DEMO_NOTE
 from moot.providers.registry import Registry
 from moot.terminal.readers import strip_control_chars
@@ -27,11 +26,7 @@ class ProviderCheck(Struct, frozen=True):
     message: str
 
 
-def run_models(provider: str, config: Path | None) -> int:
-    return event_loop.run_coroutine(_run_models(provider, config))
-
-
-async def _run_models(provider: str, config: Path | None) -> int:
+async def run_models(provider: str, config: Path | None) -> int:
     async with Registry(settings.load_settings(config, os.environ).providers, os.environ) as registry:
         if provider and provider not in registry:
             raise UnknownModel(f"There is no provider {provider!r}. Choose one of {', '.join(registry)}.")
@@ -58,11 +53,7 @@ async def _list_provider_models(registry: Registry, name: str, *, is_requested: 
         return []
 
 
-def run_doctor(config: Path | None) -> int:
-    return event_loop.run_coroutine(_run_doctor(config))
-
-
-async def _run_doctor(config: Path | None) -> int:
+async def run_doctor(config: Path | None) -> int:
     chosen = settings.load_settings(config, os.environ)
     async with Registry(chosen.providers, os.environ) as registry:
         checks = await asyncio.gather(*(check_provider(registry, name) for name in registry))

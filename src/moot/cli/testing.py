@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from moot.app import event_loop
 from moot.providers.catalog import ProviderConfig
 from moot.providers.scripted import scripts
 from moot.providers.scripted.scripts import SCRIPT_FAULTS, Script, Scripts
@@ -47,10 +46,6 @@ chunk_chars = 70
 MESSAGE_LINK = re.compile(r" \(https://\S+\)")
 
 
-def run_lab_server(port: int, script: Path | None) -> int:
-    return event_loop.run_coroutine(_serve_scripts(port, Scripts(_load_scripts(script))))
-
-
 def list_scripts(script: Path | None) -> int:
     for name, written in _load_scripts(script).items():
         sys.stdout.write(f"{name:<16} {SCRIPT_FAULTS.get(written.fault, 'answers as written')}\n")
@@ -61,7 +56,8 @@ def _load_scripts(script: Path | None) -> dict[str, Script]:
     return scripts.load_scripts(script) if script else scripts.BUILT_IN_SCRIPTS
 
 
-async def _serve_scripts(port: int, script_catalog: Scripts) -> int:
+async def run_lab_server(port: int, script: Path | None) -> int:
+    script_catalog = Scripts(_load_scripts(script))
     try:
         async with serve_provider(FakeProviderServer(script_catalog), port) as url:
             sys.stdout.write(f"The failure lab serves {len(script_catalog.by_name)} scripts at {url}\n\n")
@@ -73,17 +69,11 @@ async def _serve_scripts(port: int, script_catalog: Scripts) -> int:
     return 0
 
 
-def run_discord_demo() -> int:
-    from moot.cli.discord import check_discord_installed
+async def run_discord_demo() -> int:
+    from moot.app.lifecycle import open_worker
+    from moot.cli.discord import check_discord_installed, run_discord_bot
 
     check_discord_installed()
-    return event_loop.run_coroutine(_run_demo())
-
-
-async def _run_demo() -> int:
-    from moot.app.lifecycle import open_worker
-    from moot.cli.discord import run_discord_bot
-
     with TemporaryDirectory() as folder:
         chosen = _demo_settings(Path(folder))
         async with serve_discord(FakeDiscord()) as fake_discord:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
 from moot.types.discussions import Discussion
@@ -63,11 +63,4 @@ def draft_from_plan(plan: RunPlan) -> TableDraft:
 
 
 def draft_from_discussion(discussion: Discussion) -> TableDraft:
-    return TableDraft(
-        participants=discussion.participants,
-        mode=discussion.mode,
-        rounds=discussion.rounds,
-        debate=discussion.debate,
-        advisors=discussion.advisors,
-        directed=discussion.directed,
-    )
+    return convert(discussion, TableDraft, from_attributes=True)

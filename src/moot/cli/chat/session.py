@@ -15,7 +15,6 @@ from urllib.parse import quote
 from msgspec.structs import replace
 
 from moot import settings
-from moot.app import event_loop
 from moot.app import logging as logs
 from moot.cli.approvals import ApprovalPrompts, interactive_terminal
 from moot.cli.ask_options import ChatOptions, build_run_plan, validate_options
@@ -58,11 +57,7 @@ LIST_LIMIT = 20
 HISTORY_FILE = "chat_history"
 
 
-def run_chat(options: ChatOptions) -> int:
-    return event_loop.run_coroutine(_run_chat(options))
-
-
-async def _run_chat(options: ChatOptions) -> int:
+async def run_chat(options: ChatOptions) -> int:
     logs.configure_logging(logging.WARNING)
     validate_options(options)
     chosen = settings.load_settings(options.config, os.environ)
@@ -238,7 +233,7 @@ class ChatSession:
             body["max_cost_usd"] = self._max_cost_usd
         if self._discussion is not None:
             body |= {"to": command.to} if command.to else {}
-            accepted = await self._api.post(f"{self._discussion_path()}/messages", AcceptedMessage, body)
+            accepted = await self._api.post(f"/api/discussions/{self._discussion.id}/messages", AcceptedMessage, body)
             await self._follow_run(accepted.run, command.to)
             return
         if command.to:
@@ -324,17 +319,14 @@ class ChatSession:
 
     async def _update_table(self, draft: TableDraft) -> None:
         if self._discussion is not None:
-            self._discussion = await self._api.patch(self._discussion_path(), Discussion, draft.request_body)
+            path = f"/api/discussions/{self._discussion.id}"
+            self._discussion = await self._api.patch(path, Discussion, draft.request_body)
             draft = draft_from_discussion(self._discussion)
         self._draft = draft
         self._notify(f"{draft.description}.")
 
     async def _fetch_discussion(self, id: str, limit: int) -> FetchedDiscussion:
         return await self._api.get(f"/api/discussions/{quote(id, safe='')}?limit={limit}", FetchedDiscussion)
-
-    def _discussion_path(self) -> str:
-        assert self._discussion is not None  # noqa: S101 - callers check it
-        return f"/api/discussions/{self._discussion.id}"
 
     def _resolve_discussion_id(self, target: str) -> str:
         if not target.isdecimal():
