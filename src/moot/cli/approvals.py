@@ -67,11 +67,9 @@ class Terminal(Struct, frozen=True):
 
 def interactive_terminal(input_stream: TextIO | None, output_stream: TextIO) -> Terminal | None:
     """Return None unless both streams are terminals."""
-    return (
-        Terminal(input_stream, output_stream)
-        if input_stream is not None and input_stream.isatty() and output_stream.isatty()
-        else None
-    )
+    if input_stream is None or not (input_stream.isatty() and output_stream.isatty()):
+        return None
+    return Terminal(input_stream, output_stream)
 
 
 class ApprovalPrompts:

@@ -36,6 +36,7 @@ SILENCE_NOTICE_SECONDS = 10.0
 
 
 def run_ask(options: AskOptions) -> int:
+    """Read piped input before the event loop starts, so that Ctrl-C interrupts the read."""
     return event_loop.run_coroutine(_run_ask(options, _read_piped_input()))
 
 
@@ -110,8 +111,9 @@ async def _ask_participants(
     options: AskOptions, run: EphemeralRun, model_caller: ModelCaller, tool_session: ToolSession | None
 ) -> int:
     participants, stop = run.plan.participants, StopSignal()
-    reader: RunReader = JsonLinesReader(sys.stdout)
-    if not options.json:
+    if options.json:
+        reader: RunReader = JsonLinesReader(sys.stdout)
+    else:
         reader = select_reader(options.mode, len(participants), may_prompt=bool(options.tools))
     recorder = RunRecorder(reader, stop)
     silence_task = asyncio.create_task(recorder.report_silence()) if len(participants) == 1 else None

@@ -18,8 +18,7 @@ from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, Pa
 
 from moot import __version__, settings
 from moot.app import logging as logs
-from moot.cli.connect import ServerAddress, connect_to_server
-from moot.cli.http_client import ApiClient
+from moot.cli.http_client import ApiClient, ServerAddress, connect_to_server
 
 CONNECT_SECONDS = 30.0
 

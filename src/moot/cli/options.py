@@ -32,7 +32,7 @@ def takes_options(
         Parameter(
             name,
             Parameter.KEYWORD_ONLY,
-            default=[] if by_name[name].default is NODEFAULT else by_name[name].default,
+            default=[] if by_name[name].default is NODEFAULT else by_name[name].default,  # a list has a factory
             annotation=by_name[name].type,
         )
         for name in names or by_name

@@ -37,10 +37,8 @@ POLL_SECONDS = 0.05
 BACKLOG = 2048
 WILDCARD_HOSTS = ("0.0.0.0", "::")  # noqa: S104 - only compared
 
-log = logging.getLogger(__name__)
-
-
 BackgroundService = Callable[["Worker", settings.Settings], AbstractAsyncContextManager[None]]
+log = logging.getLogger(__name__)
 
 
 def no_background_service(*_: object) -> AbstractAsyncContextManager[None]:

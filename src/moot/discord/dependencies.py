@@ -21,9 +21,6 @@ from moot.store.runs.event_log import EventLog
 from moot.store.runs.runs import Runs
 from moot.types.accounts import Caller
 
-# Called with account id and mode. Raises RateLimited.
-CheckRateLimit = Callable[[str, str], Awaitable[None]]
-
 
 class DiscordDeps(Struct, frozen=True, kw_only=True):
     """Services and settings that the bot uses. The composition root builds it."""
@@ -31,7 +28,7 @@ class DiscordDeps(Struct, frozen=True, kw_only=True):
     caller: Caller  # the account on whose behalf the bot sends messages
     database: Database
     discussion_service: DiscussionService
-    check_rate_limit: CheckRateLimit
+    check_rate_limit: Callable[[str, str], Awaitable[None]]  # called with account id and mode; raises RateLimited
     channels: Channels
     discussions: Discussions
     runs: Runs

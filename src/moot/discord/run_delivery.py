@@ -14,14 +14,7 @@ from moot.discord.approvals import ApprovalKey
 from moot.discord.dependencies import DiscordDeps
 from moot.discord.format.mentions import ChannelMember
 from moot.discord.format.messages import MessageAuthor, PlannedMessage, small_print, split_into_messages
-from moot.discord.posts import (
-    DropPending,
-    ImageAttachment,
-    MessagePayload,
-    ResolvePrompt,
-    Retract,
-    build_table_board,
-)
+from moot.discord.posts import DropPending, ImageAttachment, MessagePayload, ResolvePrompt, Retract, build_table_board
 from moot.discord.run_presenter import RunPresenter
 from moot.discord.sender import ChannelClosed, ChannelSender, MessageRejected
 from moot.engine.events.hub import decode_frame

@@ -18,21 +18,10 @@ from moot import settings
 from moot.app import logging as logs
 from moot.cli.approvals import ApprovalPrompts, interactive_terminal
 from moot.cli.ask_options import ChatOptions, build_run_plan, validate_options
-from moot.cli.chat.commands import (
-    HELP_TEXT,
-    AddCommand,
-    ChatCommand,
-    DropCommand,
-    ModeCommand,
-    PlainCommand,
-    ResumeCommand,
-    SayCommand,
-    find_participant,
-    parse_chat_line,
-)
+from moot.cli.chat import commands
+from moot.cli.chat.commands import HELP_TEXT, ChatCommand, PlainCommand, find_participant, parse_chat_line
 from moot.cli.chat.draft import TableDraft, draft_from_discussion, draft_from_plan
 from moot.cli.chat.input import LineSource, PipedLines, TypedLines, format_discussion_list, format_history
-from moot.cli.connect import ServerAddress, connect_to_server
 from moot.cli.http_client import (
     AcceptedMessage,
     ApiClient,
@@ -40,6 +29,8 @@ from moot.cli.http_client import (
     DiscussionList,
     FetchedDiscussion,
     ProviderInfo,
+    ServerAddress,
+    connect_to_server,
 )
 from moot.cli.interrupt import on_ctrl_c
 from moot.cli.model_selection import resolve_default_model
@@ -190,16 +181,16 @@ class ChatSession:
 
     async def _execute_command(self, command: ChatCommand) -> None:
         match command:
-            case SayCommand():
+            case commands.SayCommand():
                 await self._send_message(command)
-            case ModeCommand(mode=mode):
+            case commands.ModeCommand(mode=mode):
                 await self._update_table(self._draft.with_mode(mode))
-            case AddCommand(model=model, name=name):
+            case commands.AddCommand(model=model, name=name):
                 await self._update_table(self._draft.with_participant(model, name))
-            case DropCommand(name=name):
+            case commands.DropCommand(name=name):
                 who = find_participant(name, self._draft.participants)
                 await self._update_table(self._draft.without_participant(who))
-            case ResumeCommand(target=which):
+            case commands.ResumeCommand(target=which):
                 await self._resume_discussion(self._resolve_discussion_id(which))
             case _:
                 await self._execute_plain_command(command)
@@ -226,7 +217,7 @@ class ChatSession:
             case _:
                 assert_never(command)
 
-    async def _send_message(self, command: SayCommand) -> None:
+    async def _send_message(self, command: commands.SayCommand) -> None:
         self._message_count += 1
         body: dict[str, Any] = {"message": command.text}
         if self._max_cost_usd is not None:

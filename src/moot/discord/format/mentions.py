@@ -71,9 +71,8 @@ class MentionResolver:
         """Return the longest member name or id at the start of `ahead`, or an empty string."""
         for size in range(min(len(ahead), MAX_NAME_CHARS), 0, -1):
             name = ahead[:size]
-            if (name in self._member_ids or name.casefold() in self._ids_by_name) and not _NAME_CONTINUES.match(
-                ahead, size
-            ):
+            is_known = name in self._member_ids or name.casefold() in self._ids_by_name
+            if is_known and not _NAME_CONTINUES.match(ahead, size):
                 return name
         return ""
 
