@@ -51,7 +51,7 @@ async def run_discord_bot(worker: "Worker", app_settings: settings.Settings) -> 
 async def build_discord_deps(worker: "Worker", app_settings: settings.Settings) -> "DiscordDeps":
     from moot.discord.dependencies import DiscordDeps
 
-    stores, services = worker.stores, worker.services
+    services = worker.services
 
     async def check_rate_limit(account: str, mode: str) -> None:
         await services.rate_limits.count_message(account)
@@ -59,25 +59,16 @@ async def build_discord_deps(worker: "Worker", app_settings: settings.Settings) 
 
     return DiscordDeps(
         caller=await _resolve_caller(worker, app_settings.discord.account),
-        database=stores.database,
+        stores=worker.stores,
+        settings=app_settings.discord,
+        default_model=app_settings.model,
         discussion_service=services.discussion_service,
+        participant_resolver=services.participant_resolver,
         check_rate_limit=check_rate_limit,
-        channels=stores.channels,
-        discussions=stores.discussions,
-        runs=stores.runs,
-        events=stores.events,
         event_hub=services.event_hub,
         discussion_changes=services.discussion_changes,
-        files=stores.files,
-        personas=stores.personas,
-        participant_resolver=services.participant_resolver,
         whiteboards=services.whiteboards,
         image_renderer=services.image_renderer,
-        approvals=stores.approvals,
-        delivery_style=app_settings.discord.delivery,
-        block_impersonation=app_settings.discord.block_impersonation,
-        reasoning_channel=app_settings.discord.reasoning_channel,
-        default_model=app_settings.model,
     )
 
 

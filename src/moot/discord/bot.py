@@ -49,7 +49,7 @@ async def connect_discord(deps: DiscordDeps, token: str) -> AsyncIterator[None]:
     """Stay connected until the block ends. A Discord error is logged and does not end the block."""
     discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False  # voice is not used
     leader_key = f"discord/{hashlib.sha256(token.encode()).hexdigest()[:16]}"
-    connection = run_as_leader(deps.database, leader_key, lambda: _stay_connected(deps, token))
+    connection = run_as_leader(deps.stores.database, leader_key, lambda: _stay_connected(deps, token))
     task = asyncio.create_task(connection, name="discord")
     task.add_done_callback(_log_failure)
     try:
@@ -117,7 +117,7 @@ class Bot(discord.Client):
         if not self._is_watching:
             self._is_watching = True
             self._run_forever(self._watch_discussions, "changes")
-        for binding in await self._deps.channels.list_bindings(self._deps.caller.tenant):
+        for binding in await self._deps.stores.channels.list_bindings(self._deps.caller.tenant):
             channel = self.get_channel(int(binding.id))
             if isinstance(channel, discord.TextChannel):
                 self._attach_channel(channel, binding)
@@ -144,7 +144,7 @@ class Bot(discord.Client):
 
     async def _restore_channel(self, channel: discord.TextChannel) -> BoundChannel | None:
         """Attach a bound channel whose first message arrives before `on_ready` has attached it."""
-        binding = await self._deps.channels.find_binding(self._deps.caller.tenant, str(channel.id))
+        binding = await self._deps.stores.channels.find_binding(self._deps.caller.tenant, str(channel.id))
         return self._attach_channel(channel, binding) if binding is not None else None
 
     async def _run_mention_command(self, channel: discord.TextChannel, message: discord.Message) -> CommandReply | None:
@@ -190,7 +190,7 @@ class Bot(discord.Client):
         return self._bound_channels.get(channel)
 
     async def bind_channel(self, channel: discord.TextChannel, binding: ChannelBinding) -> BoundChannel:
-        await self._deps.channels.save_binding(binding)
+        await self._deps.stores.channels.save_binding(binding)
         bound = self._attach_channel(channel, binding)
         await bound.rebind(binding)
         return bound
@@ -198,7 +198,8 @@ class Bot(discord.Client):
     def _attach_channel(self, channel: discord.TextChannel, binding: ChannelBinding) -> BoundChannel:
         if bound := self.find_bound_channel(binding.id):
             return bound
-        reasoning_sender = self._get_sender(self._deps.reasoning_channel) if self._deps.reasoning_channel else None
+        reasoning_channel = self._deps.settings.reasoning_channel
+        reasoning_sender = self._get_sender(reasoning_channel) if reasoning_channel else None
         bound = BoundChannel(self._deps, channel, binding, self._get_sender(binding.id), reasoning_sender)
         self._bound_channels[binding.id] = bound
         self._run_forever(bound.process_messages_forever, f"messages {binding.id}")
@@ -208,7 +209,7 @@ class Bot(discord.Client):
     def _get_sender(self, channel_id: str) -> ChannelSender:
         if channel_id not in self._senders:
             self._senders[channel_id] = ChannelSender(
-                self, self._webhook_session, channel_id, self._deps.channels.find_known_posts
+                self, self._webhook_session, channel_id, self._deps.stores.channels.find_known_posts
             )
         return self._senders[channel_id]
 

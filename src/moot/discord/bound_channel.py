@@ -111,7 +111,7 @@ class BoundChannel:
     async def _handle_message(self, message: discord.Message) -> None:
         """Apply a stop request at once; queue any other message."""
         if self.binding.error is not None:  # a new message proves that the channel works again
-            await self._deps.channels.record_error(self.binding.id, None)
+            await self._deps.stores.channels.record_error(self.binding.id, None)
             self.binding = replace(self.binding, error=None)
         live = await self.live_run()
         current = live or (self._delivery.run if self._delivery and self._delivery.is_behind else None)
@@ -125,7 +125,7 @@ class BoundChannel:
                 message, f"{MAX_QUEUED_MESSAGES} messages are already queued. Write again when they are answered."
             )
         else:
-            await self._deps.channels.enqueue_message(self.binding.id, str(message.id))
+            await self._deps.stores.channels.enqueue_message(self.binding.id, str(message.id))
             if active and self._delivery is not None and self._delivery.is_calling_tools:
                 # A turn that calls tools is not interrupted. Its author's message is sent first after the run.
                 in_front = sum(queued.is_priority for queued in self._queue)
@@ -141,7 +141,7 @@ class BoundChannel:
         """
         live, delivery = await self.live_run(), self._delivery
         if live is not None:
-            await self._deps.runs.request_stop(self.binding.tenant, live.id, participant)
+            await self._deps.stores.runs.request_stop(self.binding.tenant, live.id, participant)
         is_of_live = live is not None and delivery is not None and delivery.run.id == live.id
         if participant is not None or is_of_live or delivery is None or not delivery.is_behind:
             return live is not None
@@ -152,7 +152,7 @@ class BoundChannel:
         """Return the newest active run, or None."""
         if self.binding.discussion is None:
             return None
-        runs = await self._deps.discussions.live_runs(self.binding.tenant, self.binding.discussion)
+        runs = await self._deps.stores.discussions.live_runs(self.binding.tenant, self.binding.discussion)
         return runs[-1] if runs else None
 
     @property
@@ -166,14 +166,14 @@ class BoundChannel:
         """
         source_run = run
         if run.message is None:
-            runs = await self._deps.runs.list_runs(self.binding.tenant, run.discussion)
+            runs = await self._deps.stores.runs.list_runs(self.binding.tenant, run.discussion)
             earlier_runs = [one for one in takewhile(lambda one: one.id != run.id, runs) if one.message is not None]
             source_run = earlier_runs[-1] if earlier_runs else run
-        return (await self._deps.channels.delivery_progress(self.binding.id, source_run.id)).author
+        return (await self._deps.stores.channels.delivery_progress(self.binding.id, source_run.id)).author
 
     async def _restore_queue(self) -> None:
         """Queue the messages that a previous process stored but did not send to the discussion."""
-        for id in await self._deps.channels.pending_messages(self.binding.id):
+        for id in await self._deps.stores.channels.pending_messages(self.binding.id):
             try:
                 if id not in {str(queued.message.id) for queued in self._queue}:
                     self._queue.append(IncomingMessage(await self._channel.fetch_message(int(id))))
@@ -181,7 +181,7 @@ class BoundChannel:
                 discord.NotFound,
                 discord.Forbidden,
             ):  # deleted, or no longer readable; any other error is temporary and restarts this task
-                await self._deps.channels.discard_message(id)
+                await self._deps.stores.channels.discard_message(id)
 
     async def _next_message(self) -> discord.Message | None:
         """Return the next message to send, or None to wait.
@@ -205,7 +205,7 @@ class BoundChannel:
         return None
 
     async def _submit_message(self, message: discord.Message) -> None:
-        channels, id = self._deps.channels, str(message.id)
+        channels, id = self._deps.stores.channels, str(message.id)
         try:
             async with self._submit_lock:
                 if self._delivery is not None and self._interrupts:
@@ -258,7 +258,7 @@ class BoundChannel:
         )
         started = await deps.discussion_service.create(deps.caller, new_discussion, key)
         self.binding = replace(binding, discussion=started.discussion.id)
-        await deps.channels.save_binding(self.binding)
+        await deps.stores.channels.save_binding(self.binding)
         return started
 
     async def load_discussion(self) -> Discussion | None:
@@ -266,7 +266,7 @@ class BoundChannel:
         if self.binding.discussion is None:
             return None
         try:
-            return await self._deps.discussions.get_discussion(self.binding.tenant, self.binding.discussion)
+            return await self._deps.stores.discussions.get_discussion(self.binding.tenant, self.binding.discussion)
         except NotFound:
             return None
 
@@ -276,10 +276,10 @@ class BoundChannel:
             binding = self.binding
             if binding.discussion is None:
                 return []
-            cursors = await self._deps.channels.delivery_cursors(binding)
-            progress = await self._deps.events.discussion_progress(binding.tenant, binding.discussion)
+            cursors = await self._deps.stores.channels.delivery_cursors(binding)
+            progress = await self._deps.stores.events.discussion_progress(binding.tenant, binding.discussion)
             undelivered = [id for id, seq in cursors.items() if progress[id].live or progress[id].last_seq > seq]
-            return [await self._deps.runs.get_run(binding.tenant, id) for id in undelivered]
+            return [await self._deps.stores.runs.get_run(binding.tenant, id) for id in undelivered]
 
     async def _deliver_run(self, run: Run) -> None:
         """Deliver a run to its end. A closed channel disables sending until a member writes there again."""
@@ -303,14 +303,14 @@ class BoundChannel:
         """Stop sending to this channel and store the reason, which `/moot status` shows."""
         log.warning("discord channel disabled", extra={"channel": self.binding.id, "reason": trouble})
         self.binding = replace(self.binding, error=trouble)
-        await self._deps.channels.record_error(self.binding.id, trouble)
+        await self._deps.stores.channels.record_error(self.binding.id, trouble)
 
     async def _load_reply_notice(self, run: Run) -> str | None:
-        progress = await self._deps.channels.delivery_progress(self.binding.id, run.id)
+        progress = await self._deps.stores.channels.delivery_progress(self.binding.id, run.id)
         if progress.message is None:
             return None
         partial = self._channel.get_partial_message(int(progress.message))
-        messages = await self._deps.discussions.run_messages(run.id)
+        messages = await self._deps.stores.discussions.run_messages(run.id)
         content = next((one.content for one in messages if one.id == run.message), "")
         author, _, text = content.partition(": ")
         return format_reply_notice(author, text, partial.jump_url)

@@ -76,7 +76,7 @@ async def _store_attachment(deps: DiscordDeps, attachment: discord.Attachment) -
         raise UsageError(f"{name}: download from Discord failed. Send it again.") from error
     caller, media_type = deps.caller, validate_media_type(data, name)
     digest = hashlib.sha256(data).hexdigest()
-    file = await deps.files.store_file(
+    file = await deps.stores.files.store_file(
         caller.tenant, caller.account, sanitize_file_name(name), media_type, digest, data
     )
     return file.id
@@ -112,15 +112,15 @@ async def continue_with_named_participant(deps: DiscordDeps, run: Run) -> None:
 
 
 async def _next_participant_id(deps: DiscordDeps, run: Run) -> str | None:
-    runs = await deps.runs.list_runs(deps.caller.tenant, run.discussion)
+    runs = await deps.stores.runs.list_runs(deps.caller.tenant, run.discussion)
     if not runs or runs[-1].id != run.id or runs[-1].status != "completed":
         return None
     # Counts the trailing `continue` runs, so that two participants cannot answer each other forever.
     chained = next((at for at, one in enumerate(reversed(runs)) if one.mode in MODE_NAMES), MAX_CHAINED_TURNS)
     if chained >= MAX_CHAINED_TURNS:
         return None
-    plan = await deps.runs.get_plan(runs[-1 - chained].id)
-    answers = [one for one in await deps.discussions.run_messages(run.id) if one.participant and one.content]
+    plan = await deps.stores.runs.get_plan(runs[-1 - chained].id)
+    answers = [one for one in await deps.stores.discussions.run_messages(run.id) if one.participant and one.content]
     if plan.responders is None or not answers:
         return None
     others = [who for who in plan.participants if who.id != answers[-1].participant]

@@ -98,11 +98,11 @@ class RunDelivery:
         `notice`: reply notice that precedes the first answer.
         Raises ChannelClosed in an exception group.
         """
-        channels = self._deps.channels
+        channels = self._deps.stores.channels
         self.progress = await channels.delivery_progress(self._binding.id, self.run.id)
         self._presenter = RunPresenter(
-            delivery_style=self._deps.delivery_style,
-            block_impersonation=self._deps.block_impersonation,
+            delivery_style=self._deps.settings.delivery,
+            block_impersonation=self._deps.settings.block_impersonation,
             members=members,
             opening=await self._load_opening(),
             notice=notice or "",
@@ -117,9 +117,9 @@ class RunDelivery:
         """Return the user message if it was sent outside Discord, with the names of its files."""
         if self.progress.message is not None or self.run.message is None:
             return []
-        message = await self._deps.discussions.get_message(self.run.discussion, self.run.message)
+        message = await self._deps.stores.discussions.get_message(self.run.discussion, self.run.message)
         ids = message.files or ()
-        files = await self._deps.files.find_files(self._binding.tenant, ids)
+        files = await self._deps.stores.files.find_files(self._binding.tenant, ids)
         names = ", ".join(files[id].name for id in ids if id in files)
         attached = [small_print(f"Attachments: {names}")] if names else []
         author = MessageAuthor(self._deps.caller.name)
@@ -127,7 +127,7 @@ class RunDelivery:
 
     async def _read_events(self, presenter: RunPresenter) -> None:
         deps = self._deps
-        progress = await deps.events.run_progress(self._binding.tenant, self.run.id)
+        progress = await deps.stores.events.run_progress(self._binding.tenant, self.run.id)
         try:
             async with aclosing(deps.event_hub.subscribe(self.run.id, 0, progress)) as frames:
                 async for batch in frames:
@@ -204,7 +204,7 @@ class RunDelivery:
             case Retract():
                 messages = [id for position in step.retracted_positions if (id := self.progress.posts.get(position))]
                 await self._sender.delete_messages(messages)
-                await self._deps.channels.record_post(self._binding.id, self.run.id, step.position, RETRACTED)
+                await self._deps.stores.channels.record_post(self._binding.id, self.run.id, step.position, RETRACTED)
             case ResolvePrompt():
                 await self._resolve_prompt(step)
             case _:
@@ -222,7 +222,7 @@ class RunDelivery:
         if not self._is_due(post):  # retracted or cancelled during the pause
             return
         maybe_sent = post.position in self.progress.posts
-        channels, id, run = self._deps.channels, self._binding.id, self.run.id
+        channels, id, run = self._deps.stores.channels, self._binding.id, self.run.id
         await channels.record_post(id, run, post.position)
         try:
             message = await sender.send_payload(await self._build_payload(post), maybe_sent=maybe_sent)
@@ -235,7 +235,7 @@ class RunDelivery:
         await channels.record_post(id, run, post.position, message)
 
     async def _resolve_prompt(self, step: ResolvePrompt) -> None:
-        channels, id, run = self._deps.channels, self._binding.id, self.run.id
+        channels, id, run = self._deps.stores.channels, self._binding.id, self.run.id
         message = self.progress.posts.get(step.prompt_position)
         if message is None:  # the prompt was never posted
             return
