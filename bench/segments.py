@@ -15,7 +15,7 @@ from statistics import median
 from bench.array import Goal, Row, show_goals
 from bench.frames import TEXT
 from moot.discord.format.mentions import ChannelMember, ChannelMembers
-from moot.discord.format.pipeline import DeliveryStyle, MessageFormatter
+from moot.discord.format.message_formatter import DeliveryStyle, MessageFormatter
 from moot.discord.format.segmenter import Segmenter
 
 SIZES = (25, 50, 100, 200)  # KB
@@ -63,7 +63,7 @@ def feed_seconds(create_segmenter: CreateSegmenter, text: str) -> float:
     began = time.process_time()
     for char in text:
         segmenter.feed(char)
-    segmenter.finish_stream() if isinstance(segmenter, MessageFormatter) else segmenter.finish_text()
+    segmenter.flush() if isinstance(segmenter, MessageFormatter) else segmenter.finish_text()
     return time.process_time() - began
 
 

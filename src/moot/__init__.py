@@ -35,14 +35,7 @@ EXPORT_MODULES = {
     "moot.sdk.run": {"Result", "RunHandle"},
     "moot.sdk.participants": {"ParticipantSpec"},
     "moot.types.modes": {"AdvisorOptions", "DebateOptions", "DirectedOptions"},
-    "moot.types.errors": {
-        "MissingKey",
-        "MootError",
-        "NotFound",
-        "ProviderError",
-        "UnknownModel",
-        "UsageError",
-    },
+    "moot.types.errors": {"MissingKey", "MootError", "NotFound", "ProviderError", "UnknownModel", "UsageError"},
 }
 
 

@@ -30,7 +30,6 @@ ENVIRONMENT_VARIABLES = {  # settings with a MOOT_… variable: valid values, fo
 LIST_VARIABLES = ("allowed_hosts", "participants")  # settings with a MOOT_… variable that holds a comma-separated list
 PATH_SETTINGS = ("gguf", "script")  # provider fields with a path, relative to the settings file
 
-
 Rate = Annotated[int, Meta(ge=1)]
 
 
@@ -38,9 +37,8 @@ class RateSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """Rate limits per account. A burst is the number of requests that may arrive at once."""
 
     requests_per_minute: Rate = 600  # all API requests
-    model_requests_per_minute: Rate = (
-        60  # requests that call providers, except messages: exports, retries, semantic search …
-    )
+    # Requests that call providers, except messages: exports, retries, semantic search …
+    model_requests_per_minute: Rate = 60
     messages_per_minute: Rate = 10
     messages_burst: Rate = 3
     debates_per_minute: Rate = 5
@@ -69,9 +67,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     limits: Limits = Limits()  # timeouts and maximum length of one response
     database_url: str | None = None
     auth: Literal["local", "accounts"] | None = None
-    worker_lease_seconds: Annotated[float, Meta(ge=1, le=600)] = (
-        10.0  # seconds without heartbeat until other workers take over its runs
-    )
+    # Seconds without heartbeat until other workers take over the runs of a worker.
+    worker_lease_seconds: Annotated[float, Meta(ge=1, le=600)] = 10.0
     allowed_hosts: tuple[str, ...] = ()  # allowed values of the Host header
     embedding_model: str | None = None  # model for semantic search
     task_model: str | None = None  # default task model, for titles and analysis tasks
@@ -96,10 +93,7 @@ def load_settings(config: Path | None, environment: Mapping[str, str]) -> Settin
     merged: dict[str, Any] = _from_environment(environment)
     for path in _settings_files(config):
         tables = _read_settings_file(path)
-        servers = {
-            **tables.pop("tools", {}),
-            **merged.pop("tools", {}),
-        }  # never merge fields of one server from two files
+        servers = tables.pop("tools", {}) | merged.pop("tools", {})  # never merge fields of one server from two files
         _merge_missing(merged, tables)
         merged["tools"] = servers
     return msgspec.convert(merged, Settings, strict=False)

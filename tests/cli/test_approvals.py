@@ -1,13 +1,22 @@
 import asyncio
+import io
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
-from moot.cli.approvals import ApprovalPrompts, Terminal, interactive_terminal
+from moot.cli.approvals import (
+    ApprovalPrompts,
+    Terminal,
+    TerminalApprovalPolicy,
+    interactive_terminal,
+    open_tool_session,
+)
+from moot.engine.tools.approval_policy import ToolCallRequest
+from moot.tools.config import ServerConfig
 from moot.types.errors import UsageError
-from moot.types.events import ApprovalRequested, ApprovalResolved, Event, RunStarted, ToolCalled
+from moot.types.events import ApprovalRequested, ApprovalResolved, Event, RunStarted, ToolCalled, TurnKey
 from moot.types.participants import Participant
 from moot.types.tools import ApprovalDecision
 from tests.support.run_events import turn_ended
@@ -17,6 +26,11 @@ CALL_FIELDS: dict[str, Any] = {"participant": "alpha", "stage": "answer", "round
 TOOL_CALLED = ToolCalled(name="notes/write", arguments="{}", **CALL_FIELDS)
 APPROVAL_REQUESTED = ApprovalRequested(name="notes/write", timeout_seconds=600, **CALL_FIELDS)
 APPROVAL_RESOLVED = ApprovalResolved(outcome="allow", **CALL_FIELDS)
+
+TOOL_CALL_REQUEST = ToolCallRequest(
+    call_id="call_1", tool="notes/write", arguments='{"a": "\x1b[2J"}', turn_key=TurnKey("alpha")
+)
+NAMES = {"alpha": "Ada"}
 
 
 class TerminalUser:
@@ -123,3 +137,73 @@ async def test_approval_prompts_report_rejected_late_decision(terminal_user: Ter
         await terminal_user.wait_for_output("or always: ")
         terminal_user.type_text("no\n")
         assert await notices.get() == "call_1 was answered: refuse."
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[int, TextIO, TextIO]]:
+    """A terminal: the descriptor of the user, and the streams for input and output."""
+    person, ours = os.openpty()
+    with os.fdopen(ours, "r") as typed, os.fdopen(os.dup(ours), "w") as shown:
+        yield person, typed, shown
+    os.close(person)
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("y", "allow"),
+        ("Yes", "allow"),
+        ("a", "always"),
+        ("n", "refuse"),
+        ("", "refuse"),
+        ("perhaps\nperhaps", "refuse"),
+        ("perhaps\nyes", "allow"),
+    ],
+)
+async def test_terminal_approval_policy_reads_decision(
+    terminal: tuple[int, TextIO, TextIO], line: str, answer: str
+) -> None:
+    person, typed, shown = terminal
+    asking = TerminalApprovalPolicy(typed, shown, NAMES)
+    os.write(person, f"{line}\n".encode())
+    async with asyncio.timeout(60):
+        assert await asking.wait_for_decision(TOOL_CALL_REQUEST) == answer
+    assert await asking.approval_state(TOOL_CALL_REQUEST) == ("given" if answer == "always" else "wanted")
+    output = b""
+    while b"or always:" not in output:  # the terminal echoes the input first
+        output += os.read(person, 10_000)
+    assert b"Ada wants to call notes/write" in output
+    assert b"\x1b" not in output
+
+
+async def test_wait_for_decision_can_be_cancelled(terminal: tuple[int, TextIO, TextIO]) -> None:
+    _, typed, shown = terminal
+    waiting = asyncio.create_task(TerminalApprovalPolicy(typed, shown, NAMES).wait_for_decision(TOOL_CALL_REQUEST))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+async def test_wait_for_decision_returns_none_without_terminal() -> None:
+    shown = io.StringIO()
+    assert await TerminalApprovalPolicy(io.StringIO("y\n"), shown, NAMES).wait_for_decision(TOOL_CALL_REQUEST) is None
+    assert "it needs approval and there is no terminal" in shown.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("tools", "words"),
+    [
+        (("files",), r"the settings have no \[tools.files\]. Choose one of notes."),
+        (("moot",), "stores nothing"),
+    ],
+)
+async def test_open_tool_session_rejects_unknown_servers(tools: tuple[str, ...], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        async with open_tool_session(tools, {"notes": ServerConfig(command=("x",))}, {}, NAMES):
+            pass
+
+
+async def test_open_tool_session_returns_none_without_tools() -> None:
+    async with open_tool_session((), {}, {}, NAMES) as none:
+        assert none is None

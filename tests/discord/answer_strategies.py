@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from moot.discord.format.mentions import ChannelMember, ChannelMembers
+from moot.discord.format.message_formatter import DeliveryStyle, MessageFormatter
 from moot.discord.format.messages import PlannedMessage
 from moot.discord.format.pieces import MarkdownPiece
-from moot.discord.format.pipeline import DeliveryStyle, MessageFormatter
 from moot.discord.format.segmenter import Segmenter
 
 BOB = ChannelMember("11", ("Bob", "Bobby B"))
@@ -32,7 +32,7 @@ def make_formatter(
 
 def format_chunks(chunks: Sequence[str], formatter: MessageFormatter) -> list[PlannedMessage]:
     sends = [send for chunk in chunks for send in formatter.feed(chunk)]
-    return sends + formatter.finish_stream()
+    return sends + formatter.flush()
 
 
 def format_messages(

@@ -78,7 +78,7 @@ async def test_stop_message_of_author_stops_run_and_keeps_partial_answer(
 @asynccontextmanager
 async def open_slow_session(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[BotSession]:
     """Open a session that delivers one message, then types for longer than a test takes."""
-    monkeypatch.setattr("moot.discord.format.pipeline.typing_seconds", lambda *_: 600.0)
+    monkeypatch.setattr("moot.discord.format.message_formatter.typing_seconds", lambda *_: 600.0)
     async with open_bot_session(folder, monkeypatch, delivery="typing") as session:
         yield session
 
@@ -169,13 +169,13 @@ async def test_restore_queue_drops_message_only_when_deleted(status: int, forgot
     kinds = {503: discord.DiscordServerError, 404: discord.NotFound}
     error = kinds[status](MagicMock(status=status), "")
     deps, channel = MagicMock(), MagicMock()
-    deps.channels.pending_messages = AsyncMock(return_value=["1"])
-    deps.channels.discard_message = AsyncMock()
+    deps.stores.channels.pending_messages = AsyncMock(return_value=["1"])
+    deps.stores.channels.discard_message = AsyncMock()
     channel.fetch_message = AsyncMock(side_effect=error)
     bound = BoundChannel(deps, channel, MagicMock(), MagicMock(), None)
     with nullcontext() if forgotten else pytest.raises(discord.DiscordServerError):
         await bound._restore_queue()
-    assert deps.channels.discard_message.called is forgotten
+    assert deps.stores.channels.discard_message.called is forgotten
 
 
 async def test_rate_limited_message_is_rejected_and_not_queued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

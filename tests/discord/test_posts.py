@@ -1,8 +1,11 @@
 import pytest
 
 from moot.discord.format.messages import MAX_MESSAGE_CHARS, MessageAuthor
-from moot.discord.posts import MessagePayload, participant_author
+from moot.discord.posts import MessagePayload, build_table_board, parse_table_rows, participant_author
 from moot.types.participants import Participant
+from moot.whiteboard.render.png import render_png
+
+TABLE = "| wood | legs |\n| :--- | ---: |\n| oak | 4 |\n| a \\| b |  |\n"
 
 
 @pytest.mark.parametrize(
@@ -39,3 +42,21 @@ def test_participant_author_uses_own_avatar_or_discord_default() -> None:
     bare = participant_author(Participant("alpha", "Alpha", "scripted/one", avatar="🦉")).avatar
     assert bare is not None
     assert bare.startswith("https://cdn.discordapp.com/embed/avatars/")
+
+
+def test_parse_table_rows_returns_cells() -> None:
+    assert parse_table_rows(TABLE) == [["wood", "legs"], ["oak", "4"], ["a | b", ""]]
+
+
+def test_table_image_has_height_of_its_rows() -> None:
+    table = build_table_board(TABLE)
+    assert table is not None
+    board, height = table
+    small = render_png(board, height=height)
+    assert small.startswith(b"\x89PNG")
+    assert int.from_bytes(small[20:24], "big") == 1.5 * height == 1.5 * (2 * 20 + 3 * 40)
+
+
+@pytest.mark.parametrize("text", ["", "no table", "| x " * 13 + "|", "| x |\n" * 31, f"| {'x' * 301} |"])
+def test_build_table_board_returns_none_for_empty_and_oversized_tables(text: str) -> None:
+    assert build_table_board(text) is None

@@ -17,7 +17,7 @@ DEBATERS = ["scripted/advocate", "scripted/sceptic", "scripted/undecided"]
 
 async def test_debate_streams_and_returns_synthesis_with_report() -> None:
     async with Moot() as moot:
-        debate = moot.debate("Split it?", DEBATERS, rules=DebateOptions(lead="beta"))
+        debate = moot.debate("Split it?", DEBATERS, options=DebateOptions(lead="beta"))
         stages = {event.stage async for event in debate if isinstance(event, TextDelta)}
     assert stages == {"initial", "debate", "synthesis"}
     result = debate.result
@@ -59,7 +59,7 @@ async def test_ask_without_models_uses_default_participants(tmp_path: Path) -> N
         ({"question": " "}, "question: it is empty"),
         ({"mode": "debate"}, "at least two"),
         ({"mode": "single", "models": DEBATERS}, "single mode takes one"),
-        ({"rules": DirectedOptions()}, "options of directed mode, but the mode is single"),
+        ({"options": DirectedOptions()}, "options: these are for directed mode, but the mode is single"),
         ({"files": ["nowhere.txt"]}, "Cannot read nowhere.txt"),
     ],
 )

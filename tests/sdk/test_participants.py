@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from moot import DebateOptions, DirectedOptions, Moot, ParticipantSpec, UsageError
-from moot.sdk.participants import build_participants, participant_prompt, validate_options
+from moot.sdk.participants import build_participants, participant_prompt, validate_arguments
 from moot.types.errors import NotFound
 from moot.types.modes import AdvisorOptions
 
@@ -24,14 +24,14 @@ TWO_MODELS = ["scripted/echo", "scripted/steady"]
             r"models\[0\].temperature: .* at most 2",
         ),
         (
-            {"models": TWO_MODELS, "mode": "debate", "rules": DebateOptions(lead="zed")},
+            {"models": TWO_MODELS, "mode": "debate", "options": DebateOptions(lead="zed")},
             "debate.lead: there is no participant 'zed'",
         ),
         (
-            {"models": TWO_MODELS, "mode": "debate", "rules": DebateOptions(quorum=3)},
+            {"models": TWO_MODELS, "mode": "debate", "options": DebateOptions(quorum=3)},
             "debate.quorum: only 2 take part",
         ),
-        ({"mode": "directed", "rules": DirectedOptions(turns=99)}, "directed.turns: It must be at most"),
+        ({"mode": "directed", "options": DirectedOptions(turns=99)}, "directed.turns: It must be at most"),
     ],
 )
 async def test_invalid_option_is_rejected_by_name(wanted: dict[str, Any], words: str) -> None:
@@ -40,9 +40,9 @@ async def test_invalid_option_is_rejected_by_name(wanted: dict[str, Any], words:
             await moot.ask(**{"question": "Why?", "models": ["scripted/echo"], **wanted})
 
 
-def test_participant_prompt_may_be_long_and_rules_are_kept() -> None:
+def test_participant_prompt_may_be_long_and_options_are_kept() -> None:
     participant = ParticipantSpec(model="scripted/echo", prompt="x" * 100_000)
-    options = validate_options((participant,), "advisors", AdvisorOptions(synthesis=True), 2, None)
+    options = validate_arguments((participant,), "advisors", AdvisorOptions(synthesis=True), 2, None)
     assert options.advisors is not None
     assert options.advisors == AdvisorOptions(synthesis=True)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from moot import settings
 from moot.app import event_loop
+from moot.cli.approvals import open_tool_session
 from moot.cli.ask_options import AskOptions, build_run_plan, repair_encoding, validate_options
 from moot.cli.interrupt import stop_on_ctrl_c
 from moot.cli.model_selection import resolve_default_model, select_models
-from moot.cli.tools import open_tool_session
 from moot.engine.model_resolution import ModelChains
 from moot.engine.runs.ephemeral import EphemeralRun, RunLog
 from moot.engine.tools.session import ToolSession
@@ -27,8 +27,6 @@ from moot.types.chunks import Usage
 from moot.types.errors import UsageError
 from moot.types.events import Event, RunEnded, TurnEnded
 from moot.types.participants import make_participants
-from moot.types.requests import File, ModelMessage
-from moot.types.run_plan import RunPlan
 from moot.types.run_state import RunState
 from moot.whiteboard.render.png import render_png
 from moot.whiteboard.render.svg import render_svg
@@ -38,6 +36,7 @@ SILENCE_NOTICE_SECONDS = 10.0
 
 
 def run_ask(options: AskOptions) -> int:
+    """Read piped input before the event loop starts, so that Ctrl-C interrupts the read."""
     return event_loop.run_coroutine(_run_ask(options, _read_piped_input()))
 
 
@@ -48,15 +47,16 @@ async def _run_ask(options: AskOptions, piped: str) -> int:
     chosen = settings.load_settings(options.config, os.environ)
     files = tuple(read_file(path) for path in options.files)
     async with Registry(chosen.providers, os.environ) as registry:
-        models = options.models or (await resolve_default_model(chosen, registry),)
-        plan = build_run_plan(options, make_participants(models))
+        models = options.models or [await resolve_default_model(chosen, registry)]
+        plan = build_run_plan(options, make_participants(tuple(models)))
         chains = await select_models(plan, files, chosen, registry)
         if options.max_cost_usd is not None:
             await _warn_unknown_prices(chains)
-        message, model_caller = _build_user_message(options, piped, files), ModelCaller(chosen.limits)
+        question, context = (repair_encoding(options.question), piped) if options.question.strip() else (piped, "")
+        run = EphemeralRun(plan=plan, question=build_question(question, context, files), chains=chains)
         names = {who.id: who.name for who in plan.participants}
         async with open_tool_session(options.tools, chosen.tools, os.environ, names) as tools:
-            return await _ask_participants(options, plan, chains, message, model_caller, tools)
+            return await _ask_participants(options, run, ModelCaller(chosen.limits), tools)
 
 
 async def _warn_unknown_prices(chains: ModelChains) -> None:
@@ -76,11 +76,6 @@ def _read_piped_input() -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         raise UsageError("Standard input: not UTF-8 text. Attach images and PDF with --file.") from None
-
-
-def _build_user_message(options: AskOptions, piped: str, files: Sequence[File]) -> ModelMessage:
-    question, context = (repair_encoding(options.question), piped) if options.question.strip() else (piped, "")
-    return build_question(question, context, files)
 
 
 class RunRecorder:
@@ -113,17 +108,15 @@ class RunRecorder:
 
 
 async def _ask_participants(
-    options: AskOptions,
-    plan: RunPlan,
-    chains: ModelChains,
-    message: ModelMessage,
-    model_caller: ModelCaller,
-    tool_session: ToolSession | None,
+    options: AskOptions, run: EphemeralRun, model_caller: ModelCaller, tool_session: ToolSession | None
 ) -> int:
-    run = EphemeralRun(plan=plan, question=message, chains=chains)
-    reader, stop = _select_reader(options, len(plan.participants)), StopSignal()
+    participants, stop = run.plan.participants, StopSignal()
+    if options.json:
+        reader: RunReader = JsonLinesReader(sys.stdout)
+    else:
+        reader = select_reader(options.mode, len(participants), may_prompt=bool(options.tools))
     recorder = RunRecorder(reader, stop)
-    silence_task = asyncio.create_task(recorder.report_silence()) if len(chains) == 1 else None
+    silence_task = asyncio.create_task(recorder.report_silence()) if len(participants) == 1 else None
     try:
         with stop_on_ctrl_c(stop):
             ended = await run.execute(RunLog(recorder), model_caller, stop, tool_session=tool_session)
@@ -137,7 +130,7 @@ async def _ask_participants(
     if options.whiteboard is not None:
         _write_whiteboard(options.whiteboard, replay_actions(recorder.run.actions))
     if options.usage:
-        lines = usage_lines(plan.participants, recorder.run.ended_turns, recorder.run.analyses)
+        lines = usage_lines(participants, recorder.run.ended_turns, recorder.run.analyses)
         sys.stderr.write("".join(f"moot: {line}\n" for line in lines))
     return _exit_code(ended, recorder.run.ended_turns, stop)
 
@@ -164,9 +157,3 @@ def _exit_code(run_ended: RunEnded, turns: Sequence[TurnEnded], stop: StopSignal
             return 1
         case "completed":
             return 0
-
-
-def _select_reader(options: AskOptions, participants: int) -> RunReader:
-    if options.json:
-        return JsonLinesReader(sys.stdout)
-    return select_reader(options.mode, participants, may_prompt=bool(options.tools))

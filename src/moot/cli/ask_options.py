@@ -1,14 +1,16 @@
-"""Options of `moot ask` and `moot chat`: validation, and conversion to a run plan."""
+"""Options of `moot ask` and `moot chat`: declaration, validation, and conversion to a run plan."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from math import inf
 from pathlib import Path
-from typing import get_args
+from typing import Annotated, get_args
 
+import typer
 from msgspec import Struct
 from msgspec.structs import replace
 
+from moot.cli.options import Config, ServerUrl
 from moot.types.errors import UsageError
 from moot.types.modes import (
     DEFAULT_LESSON_TURNS,
@@ -30,30 +32,92 @@ LESSON_ROLES: Mapping[str, LessonRole] = {role: role for role in get_args(Lesson
 
 
 class AskOptions(Struct, frozen=True, kw_only=True):
-    question: str
-    models: tuple[str, ...] = ()
-    system: str = ""
-    files: tuple[Path, ...] = ()
-    temperature: float | None = None
-    max_tokens: int | None = None
-    thinking: Effort | None = None
-    mode: ModeName | None = None
-    rounds: int | None = None
-    lead: str | None = None
-    skip_if_agreed: bool = False
-    quorum: int | None = None
-    deadline: float | None = None
-    question_turns: int | None = None
-    cross_talk: bool = False
-    synthesis: bool = False
-    roles: tuple[str, ...] = ()
-    turns: int | None = None
-    whiteboard: Path | None = None
-    max_cost_usd: float | None = None
-    tools: tuple[str, ...] = ()
-    json: bool = False
-    usage: bool = False
-    config: Path | None = None
+    """Options of `moot ask`, in the order of its help."""
+
+    question: Annotated[str, typer.Argument(help="The question. Piped standard input is added to it.")] = ""
+    models: Annotated[
+        list[str], typer.Option("--model", "-m", help="provider/model. May be given several times.", metavar="MODEL")
+    ] = []
+    system: Annotated[str, typer.Option(help="A system prompt for all models.")] = ""
+    files: Annotated[
+        list[Path], typer.Option("--file", "-f", help="Attach text, an image or a PDF.", metavar="FILE")
+    ] = []
+    temperature: Annotated[float | None, typer.Option(min=0.0, max=2.0)] = None
+    max_tokens: Annotated[int | None, typer.Option(min=1)] = None
+    thinking: Annotated[Effort | None, typer.Option(help="Request reasoning, if the model supports it.")] = None
+    mode: Annotated[
+        ModeName | None,
+        typer.Option(
+            help="How several models answer: independently (parallel), in rounds, reading each other (consensus), first alone, then as rebuttals, with a synthesis (debate), each as a private adviser (advisors), or one at a time, chosen by a director, with a whiteboard (directed)."
+        ),
+    ] = None
+    rounds: Annotated[int | None, typer.Option(min=1, max=10, help="Rounds of a consensus. Default: 2.")] = None
+    lead: Annotated[
+        str | None,
+        typer.Option(
+            help="Who writes the synthesis of a debate: a name such as Beta, or the number of its -m. Default: the first."
+        ),
+    ] = None
+    skip_if_agreed: Annotated[
+        bool, typer.Option("--skip-if-agreed", help="Skip the debate if the first answers agree.")
+    ] = False
+    quorum: Annotated[int | None, typer.Option(min=1, help="End a stage of a debate after N answers.", metavar="N")] = (
+        None
+    )
+    deadline: Annotated[
+        float | None, typer.Option(help="Time limit for each stage of a debate.", metavar="SECONDS")
+    ] = None
+    question_turns: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=100, help="First turns in which an advisor only asks questions. Default: 3.", metavar="N"
+        ),
+    ] = None
+    cross_talk: Annotated[bool, typer.Option("--cross-talk", help="Let advisors answer each other once.")] = False
+    synthesis: Annotated[bool, typer.Option("--synthesis", help="Let the first advisor write a synthesis.")] = False
+    roles: Annotated[
+        list[str],
+        typer.Option(
+            "--role",
+            help="Roles in a directed discussion, in the order of -m: teacher, assistant or student. Default: the first is the teacher, the others are students.",
+            metavar="ROLE",
+        ),
+    ] = []
+    turns: Annotated[int | None, typer.Option(min=1, max=20, help="Turns of a directed discussion. Default: 10.")] = (
+        None
+    )
+    whiteboard: Annotated[
+        Path | None,
+        typer.Option(help="Write the whiteboard of a directed discussion to a .svg or .png file.", metavar="FILE"),
+    ] = None
+    tools: Annotated[
+        list[str],
+        typer.Option(
+            help="A tool server from the settings, or SERVER/TOOL. May be given several times.", metavar="NAME"
+        ),
+    ] = []
+    max_cost_usd: Annotated[
+        float | None,
+        typer.Option(help="Start no further turns once the run has cost this much (US dollars).", metavar="DOLLARS"),
+    ] = None
+    json: Annotated[bool, typer.Option("--json", help="Print every event, one JSON object per line.")] = False
+    usage: Annotated[bool, typer.Option("--usage", help="Print tokens, cost and times at the end.")] = False
+    config: Config = None
+
+
+class ChatOptions(AskOptions, frozen=True, kw_only=True):
+    """Options of `moot chat`: those of `CHAT_OPTIONS`, for a new discussion or a stored one."""
+
+    discussion: Annotated[str | None, typer.Argument(help="The id of a discussion to continue.")] = None
+    last: Annotated[bool, typer.Option("--last", help="Continue the newest discussion.")] = False
+    server: ServerUrl = None
+
+
+CHAT_OPTIONS = (
+    *("discussion", "last", "models", "mode", "temperature", "max_tokens", "thinking", "rounds", "lead"),
+    *("skip_if_agreed", "quorum", "deadline", "question_turns", "cross_talk", "synthesis", "roles", "turns"),
+    *("max_cost_usd", "server", "config"),
+)
 
 
 def validate_options(options: AskOptions) -> None:
@@ -64,9 +128,7 @@ def validate_options(options: AskOptions) -> None:
             raise UsageError(f"--mode {mode}: takes one model, not {model_count}. Remove --mode, or name one model.")
         if max(model_count, 1) < MODES[mode].min_participants:
             raise UsageError(f"--mode {mode}: needs at least two models. Name each with -m provider/model.")
-    if (misplaced := next(_find_misplaced_options(options), None)) is not None:
-        option, wanted = misplaced
-        raise UsageError(f"{option}: only for --mode {wanted}. Add --mode {wanted}, or remove {option}.")
+    _reject_misplaced_options(options)
     _validate_lesson_options(options)
     if options.quorum is not None and options.quorum > model_count:
         raise UsageError(f"--quorum {options.quorum}: more than the {model_count} models. Use a smaller number.")
@@ -100,7 +162,7 @@ def build_run_plan(options: AskOptions, participants: Sequence[Participant]) -> 
             max_tokens=options.max_tokens,
             thinking=options.thinking,
             role=LESSON_ROLES[role] if role else None,
-            tools=options.tools,
+            tools=tuple(options.tools),
         )
         for who, role in zip_longest(participants, options.roles)
     ]
@@ -133,12 +195,15 @@ def repair_encoding(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _find_misplaced_options(options: AskOptions) -> Iterator[tuple[str, str]]:
-    """Yield each given option that the mode does not accept, with a mode that accepts it."""
+def _reject_misplaced_options(options: AskOptions) -> None:
+    defaults = AskOptions()
     for field in AskOptions.__struct_fields__:
         accepting = [mode for mode, spec in MODES.items() if _has_option(spec, field)]
-        if accepting and options.mode not in accepting and _is_given(getattr(options, field)):
-            yield "--role" if field == "roles" else f"--{field.replace('_', '-')}", accepting[0]
+        if accepting and options.mode not in accepting and getattr(options, field) != getattr(defaults, field):
+            option = "--role" if field == "roles" else f"--{field.replace('_', '-')}"
+            raise UsageError(
+                f"{option}: only for --mode {accepting[0]}. Add --mode {accepting[0]}, or remove {option}."
+            )
 
 
 def _has_option(spec: ModeSpec, field: str) -> bool:
@@ -151,10 +216,6 @@ def _has_option(spec: ModeSpec, field: str) -> bool:
         case "whiteboard":
             return spec.has_whiteboard
     return spec.options is not None and field in spec.options.__struct_fields__
-
-
-def _is_given(value: object) -> bool:
-    return value is not None and value is not False and value != ()
 
 
 def _resolve_lead(name_or_number: str | None, participants: Sequence[Participant]) -> str | None:

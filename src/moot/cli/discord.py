@@ -15,15 +15,14 @@ from moot.types.errors import BadSettings, FeatureUnavailable
 if TYPE_CHECKING:
     from moot.app.lifecycle import Worker
     from moot.discord.dependencies import DiscordDeps
-    from moot.settings import Settings
 
 
-def run_discord(host: str, port: int, config: Path | None) -> int:
+async def run_discord(host: str, port: int, config: Path | None) -> int:
     check_discord_settings(settings.load_settings(config, os.environ))
-    return serve.run_serve(serve.ServeOptions(host=host, port=port, config=config), run_discord_bot)
+    return await serve.run_serve(host, port, config, background_service=run_discord_bot)
 
 
-def check_discord_settings(app_settings: "Settings") -> None:
+def check_discord_settings(app_settings: settings.Settings) -> None:
     """Raise if discord.py is not installed or the token is missing."""
     check_discord_installed()
     if not app_settings.discord.token:
@@ -41,18 +40,18 @@ def check_discord_installed() -> None:
 
 
 @asynccontextmanager
-async def run_discord_bot(worker: "Worker", app_settings: "Settings") -> AsyncIterator[None]:
+async def run_discord_bot(worker: "Worker", app_settings: settings.Settings) -> AsyncIterator[None]:
     """Run the bot until the block ends, on behalf of the account in the settings."""
-    from moot.discord.connection import connect_discord
+    from moot.discord.bot import connect_discord
 
     async with connect_discord(await build_discord_deps(worker, app_settings), app_settings.discord.token or ""):
         yield
 
 
-async def build_discord_deps(worker: "Worker", app_settings: "Settings") -> "DiscordDeps":
+async def build_discord_deps(worker: "Worker", app_settings: settings.Settings) -> "DiscordDeps":
     from moot.discord.dependencies import DiscordDeps
 
-    stores, services = worker.stores, worker.services
+    services = worker.services
 
     async def check_rate_limit(account: str, mode: str) -> None:
         await services.rate_limits.count_message(account)
@@ -60,25 +59,16 @@ async def build_discord_deps(worker: "Worker", app_settings: "Settings") -> "Dis
 
     return DiscordDeps(
         caller=await _resolve_caller(worker, app_settings.discord.account),
-        database=stores.database,
+        stores=worker.stores,
+        settings=app_settings.discord,
+        default_model=app_settings.model,
         discussion_service=services.discussion_service,
+        participant_resolver=services.participant_resolver,
         check_rate_limit=check_rate_limit,
-        channels=stores.channels,
-        discussions=stores.discussions,
-        runs=stores.runs,
-        events=stores.events,
         event_hub=services.event_hub,
         discussion_changes=services.discussion_changes,
-        files=stores.files,
-        personas=stores.personas,
-        participant_resolver=services.participant_resolver,
         whiteboards=services.whiteboards,
         image_renderer=services.image_renderer,
-        approvals=stores.approvals,
-        delivery_style=app_settings.discord.delivery,
-        block_impersonation=app_settings.discord.block_impersonation,
-        reasoning_channel=app_settings.discord.reasoning_channel,
-        default_model=app_settings.model,
     )
 
 

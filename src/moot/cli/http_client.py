@@ -1,24 +1,31 @@
-"""HTTP client of the Moot API, with retries on connection errors and rate limits.
+"""HTTP client of the Moot API, with retries on connection errors and rate limits, and the lookup of its server.
 
+The server is the one of `--server`, the one that holds the database lock, or one embedded in this process.
 An error response is raised as UsageError with the server's text.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
 from typing import Any, Self, TypeVar
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import aiohttp
 import msgspec
 from msgspec import Struct
 
-from moot.cli.connect import TOKEN_VARIABLE, ServerAddress
+from moot.app.database_lock import lock_holder_address
 from moot.providers.sse import EventParser
+from moot.settings import Settings
 from moot.types.discussions import Discussion, Message, Run
 from moot.types.errors import ServerUnreachable, UsageError
 from moot.types.events import Event, RunEnded
 
+TOKEN_VARIABLE = "MOOT_TOKEN"  # noqa: S105 - a variable name, not a token
+LOOPBACK_HOST = "127.0.0.1"
 MAX_WAIT_SECONDS = 300.0
 FIRST_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 0.1, 2.0
 READ_TIMEOUT_SECONDS = 60.0  # the server sends a keep-alive every 15 s
@@ -28,6 +35,54 @@ CONNECTION_ERRORS = (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, 
 T = TypeVar("T")
 Notify = Callable[[str], None]
 decode_event = msgspec.json.Decoder(Event).decode
+
+
+class ServerAddress(Struct, frozen=True):
+    url: str
+    token: str | None
+    is_remote: bool = False  # given by --server, so its settings and models are unknown here
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+
+@asynccontextmanager
+async def connect_to_server(
+    server: str | None, settings: Settings, environment: Mapping[str, str]
+) -> AsyncIterator[ServerAddress]:
+    """Yield the address of a server. An embedded server stops at the end of the block."""
+    token = environment.get(TOKEN_VARIABLE) or None
+    if server is not None:
+        yield ServerAddress(_validate_server_url(server), token, is_remote=True)
+    elif address := _local_server_url(settings.database_address):
+        yield ServerAddress(address, token)
+    else:
+        from moot.cli.serve import EmbeddedServer, start_server
+
+        with socket.create_server((LOOPBACK_HOST, 0)) as listener:
+            async with start_server(settings, listener, loopback=True, server_class=EmbeddedServer) as running_server:
+                yield ServerAddress(running_server.page_url.rstrip("/"), token)
+
+
+def _local_server_url(database: str) -> str | None:
+    """Return the URL of the process that holds the SQLite lock. None for Postgres, which servers can share.
+
+    Raises UsageError if that process is still starting.
+    """
+    if not database.startswith("sqlite:///"):
+        return None
+    address = lock_holder_address(Path(database.removeprefix("sqlite:///")).expanduser())
+    if address == "":
+        raise UsageError("Another moot is starting on this database. Try again in a moment.")
+    return address and address.rstrip("/")
+
+
+def _validate_server_url(server: str) -> str:
+    parts = urlsplit(server)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise UsageError(f"--server {server}: not a URL. Use one such as https://moot.example.org.")
+    return server.rstrip("/")
 
 
 class FieldError(Struct, frozen=True):
@@ -136,12 +191,7 @@ class ApiClient:
         raise aiohttp.ClientPayloadError("the stream ended before the run")
 
     async def _call_with_retries(
-        self,
-        method: str,
-        path: str,
-        response_type: type[T],
-        body: object = None,
-        headers: dict[str, str] | None = None,
+        self, method: str, path: str, response_type: type[T], body: object = None, headers: dict[str, str] | None = None
     ) -> T:
         backoff = _Backoff(self._max_wait_seconds, self._notify)
         while True:

@@ -22,7 +22,7 @@ def stop_on_ctrl_c(stop: StopSignal) -> Iterator[None]:
 
 
 @contextmanager
-def on_ctrl_c(callback: Callable[[], None]) -> Iterator[None]:
+def on_ctrl_c(callback: Callable[[], object]) -> Iterator[None]:
     """Call `callback` on each Ctrl-C. On Windows it raises KeyboardInterrupt instead."""
     loop = asyncio.get_running_loop()
     try:

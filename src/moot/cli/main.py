@@ -3,13 +3,15 @@
 import io
 import os
 import sys
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from moot import __version__
 from moot.cli import options
+from moot.cli.ask_options import CHAT_OPTIONS, AskOptions, ChatOptions
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -40,75 +42,11 @@ def moot(
 
 
 @app.command()
-def ask(
-    question: Annotated[str, typer.Argument(help="The question. Piped standard input is added to it.")] = "",
-    model: options.Models = None,
-    system: Annotated[str, typer.Option(help="A system prompt for all models.")] = "",
-    file: Annotated[
-        list[Path] | None,
-        typer.Option("--file", "-f", help="Attach text, an image or a PDF.", metavar="FILE"),
-    ] = None,
-    temperature: options.Temperature = None,
-    max_tokens: options.MaxTokens = None,
-    thinking: options.Thinking = None,
-    mode: options.Mode = None,
-    rounds: options.Rounds = None,
-    lead: options.Lead = None,
-    skip_if_agreed: options.SkipIfAgreed = False,
-    quorum: options.Quorum = None,
-    deadline: options.Deadline = None,
-    question_turns: options.QuestionTurns = None,
-    cross_talk: options.CrossTalk = False,
-    synthesis: options.Synthesis = False,
-    role: options.Roles = None,
-    turns: options.Turns = None,
-    whiteboard: Annotated[
-        Path | None,
-        typer.Option(help="Write the whiteboard of a directed discussion to a .svg or .png file.", metavar="FILE"),
-    ] = None,
-    tools: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--tools",
-            help="A tool server from the settings, or SERVER/TOOL. May be given several times.",
-            metavar="NAME",
-        ),
-    ] = None,
-    max_cost_usd: options.MaxCost = None,
-    json: Annotated[bool, typer.Option("--json", help="Print every event, one JSON object per line.")] = False,
-    usage: Annotated[bool, typer.Option("--usage", help="Print tokens, cost and times at the end.")] = False,
-    config: options.Config = None,
-) -> None:
+@options.takes_options(AskOptions)
+def ask(ask_options: AskOptions) -> None:
     """Ask one or several models a question and stream their answers."""
     from moot.cli import ask as command
-    from moot.cli.ask_options import AskOptions
 
-    ask_options = AskOptions(
-        question=question,
-        models=tuple(model or ()),
-        system=system,
-        files=tuple(file or ()),
-        temperature=temperature,
-        max_tokens=max_tokens,
-        thinking=thinking,
-        mode=mode,
-        rounds=rounds,
-        lead=lead,
-        skip_if_agreed=skip_if_agreed,
-        quorum=quorum,
-        deadline=deadline,
-        question_turns=question_turns,
-        cross_talk=cross_talk,
-        synthesis=synthesis,
-        roles=tuple(role or ()),
-        turns=turns,
-        whiteboard=whiteboard,
-        max_cost_usd=max_cost_usd,
-        tools=tuple(tools or ()),
-        json=json,
-        usage=usage,
-        config=config,
-    )
     _exit_with_code(command.run_ask(ask_options))
 
 
@@ -122,59 +60,16 @@ def serve(
     """Serve the page and the API over HTTP. Addresses other than loopback need accounts."""
     from moot.cli import serve as command
 
-    _exit_with_code(command.run_serve(command.ServeOptions(host=host, port=port, config=config, open_browser=open)))
+    _run_to_exit(command.run_serve(host, port, config, open_browser=open))
 
 
 @app.command()
-def chat(
-    discussion: Annotated[str | None, typer.Argument(help="The id of a discussion to continue.")] = None,
-    last: Annotated[bool, typer.Option("--last", help="Continue the newest discussion.")] = False,
-    model: options.Models = None,
-    mode: options.Mode = None,
-    temperature: options.Temperature = None,
-    max_tokens: options.MaxTokens = None,
-    thinking: options.Thinking = None,
-    rounds: options.Rounds = None,
-    lead: options.Lead = None,
-    skip_if_agreed: options.SkipIfAgreed = False,
-    quorum: options.Quorum = None,
-    deadline: options.Deadline = None,
-    question_turns: options.QuestionTurns = None,
-    cross_talk: options.CrossTalk = False,
-    synthesis: options.Synthesis = False,
-    role: options.Roles = None,
-    turns: options.Turns = None,
-    max_cost_usd: options.MaxCost = None,
-    server: options.ServerUrl = None,
-    config: options.Config = None,
-) -> None:
+@options.takes_options(ChatOptions, CHAT_OPTIONS)
+def chat(chat_options: ChatOptions) -> None:
     """Chat with one or several models, live here and on the page. Type /help for the commands."""
-    from moot.cli.ask_options import AskOptions
     from moot.cli.chat import session as command
 
-    ask_options = AskOptions(
-        question="",
-        models=tuple(model or ()),
-        temperature=temperature,
-        max_tokens=max_tokens,
-        thinking=thinking,
-        mode=mode,
-        rounds=rounds,
-        lead=lead,
-        skip_if_agreed=skip_if_agreed,
-        quorum=quorum,
-        deadline=deadline,
-        question_turns=question_turns,
-        cross_talk=cross_talk,
-        synthesis=synthesis,
-        roles=tuple(role or ()),
-        turns=turns,
-        max_cost_usd=max_cost_usd,
-        config=config,
-    )
-    _exit_with_code(
-        command.run_chat(command.ChatOptions(ask_options=ask_options, discussion=discussion, last=last, server=server))
-    )
+    _run_to_exit(command.run_chat(chat_options))
 
 
 @app.command()
@@ -182,55 +77,45 @@ def mcp(server: options.ServerUrl = None, config: options.Config = None) -> None
     """Serve Moot's tools to an MCP client over standard input and output."""
     from moot.cli import mcp as command
 
-    _exit_with_code(command.run_mcp(server, config))
+    _run_to_exit(command.run_mcp(server, config))
 
 
 @app.command()
-def discord(
-    host: options.Host = "127.0.0.1",
-    port: options.Port = 8642,
-    config: options.Config = None,
-) -> None:
+def discord(host: options.Host = "127.0.0.1", port: options.Port = 8642, config: options.Config = None) -> None:
     """Serve the page and the API, and run the Discord bot. Both share the same discussions."""
     from moot.cli import discord as command
 
-    _exit_with_code(command.run_discord(host, port, config))
+    _run_to_exit(command.run_discord(host, port, config))
 
 
 @app.command()
 def models(
-    provider: Annotated[str, typer.Argument(help="Only this provider's models.")] = "",
-    config: options.Config = None,
+    provider: Annotated[str, typer.Argument(help="Only this provider's models.")] = "", config: options.Config = None
 ) -> None:
     """List the available models."""
-    from moot.cli import models as command
+    from moot.cli import providers as command
 
-    _exit_with_code(command.run_models(provider, config))
+    _run_to_exit(command.run_models(provider, config))
 
 
 @app.command()
 def doctor(config: options.Config = None) -> None:
     """Check all providers, and say which keys are missing and what to do."""
-    from moot.cli import doctor as command
+    from moot.cli import providers as command
 
-    _exit_with_code(command.run_doctor(config))
+    _run_to_exit(command.run_doctor(config))
 
 
 @lab_commands.command("serve")
-def lab_serve(
-    port: options.Port = 9999,
-    script: options.Script = None,
-) -> None:
+def lab_serve(port: options.Port = 9999, script: options.Script = None) -> None:
     """Serve scripted models and faults over the APIs of OpenAI, Anthropic and Google."""
     from moot.cli import testing as command
 
-    _exit_with_code(command.run_lab_server(port, script))
+    _run_to_exit(command.run_lab_server(port, script))
 
 
 @lab_commands.command("list")
-def lab_list(
-    script: options.Script = None,
-) -> None:
+def lab_list(script: options.Script = None) -> None:
     """List the scripts and their faults."""
     from moot.cli import testing as command
 
@@ -240,9 +125,9 @@ def lab_list(
 @lab_commands.command("discord")
 def lab_discord() -> None:
     """Run a demo of three personas on a fake Discord server, and print the channel."""
-    from moot.cli import testing_discord as command
+    from moot.cli import testing as command
 
-    _exit_with_code(command.run_discord_demo())
+    _run_to_exit(command.run_discord_demo())
 
 
 AccountNameArgument = Annotated[str, typer.Argument(help="The name to log in with.")]
@@ -306,6 +191,12 @@ def _load_database_url(config: Path | None) -> str:
     from moot import settings
 
     return settings.load_settings(config, os.environ).database_address
+
+
+def _run_to_exit(command: Coroutine[Any, Any, int]) -> NoReturn:
+    from moot.app import event_loop
+
+    _exit_with_code(event_loop.run_coroutine(command))
 
 
 def _exit_with_code(code: int) -> NoReturn:

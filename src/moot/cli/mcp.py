@@ -14,28 +14,16 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
-from mcp_types import (
-    CallToolRequestParams,
-    CallToolResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    TextContent,
-)
+from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent
 
 from moot import __version__, settings
-from moot.app import event_loop
 from moot.app import logging as logs
-from moot.cli.connect import ServerAddress, connect_to_server
-from moot.cli.http_client import ApiClient
+from moot.cli.http_client import ApiClient, ServerAddress, connect_to_server
 
 CONNECT_SECONDS = 30.0
 
 
-def run_mcp(server: str | None, config: Path | None) -> int:
-    return event_loop.run_coroutine(_run_mcp(server, config))
-
-
-async def _run_mcp(server: str | None, config: Path | None) -> int:
+async def run_mcp(server: str | None, config: Path | None) -> int:
     logs.configure_logging(logging.WARNING)
     chosen = settings.load_settings(config, os.environ)
     async with connect_to_server(server, chosen, os.environ) as address:
@@ -71,11 +59,7 @@ def build_proxy_server(client: Client) -> Server[Any]:
             return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
     return Server(
-        "moot",
-        version=__version__,
-        instructions=client.instructions,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
+        "moot", version=__version__, instructions=client.instructions, on_list_tools=list_tools, on_call_tool=call_tool
     )
 
 

@@ -21,7 +21,6 @@ import uvicorn
 from msgspec import Struct
 
 from moot import settings
-from moot.app import event_loop
 from moot.app import logging as logs
 from moot.app.startup import StartupApp
 from moot.types.errors import DatabaseUnavailable, UsageError
@@ -38,28 +37,12 @@ POLL_SECONDS = 0.05
 BACKLOG = 2048
 WILDCARD_HOSTS = ("0.0.0.0", "::")  # noqa: S104 - only compared
 
-log = logging.getLogger(__name__)
-
-
-class ServeOptions(Struct, frozen=True, kw_only=True):
-    host: str
-    port: int
-    config: Path | None = None
-    open_browser: bool = False
-
-
 BackgroundService = Callable[["Worker", settings.Settings], AbstractAsyncContextManager[None]]
+log = logging.getLogger(__name__)
 
 
 def no_background_service(*_: object) -> AbstractAsyncContextManager[None]:
     return nullcontext()
-
-
-def run_serve(options: ServeOptions, background_service: BackgroundService = no_background_service) -> int:
-    """Serve until a signal arrives. `background_service` runs in the same process, as the Discord bot does."""
-    chosen = settings.load_settings(options.config, os.environ)
-    logs.configure_logging()
-    return event_loop.run_coroutine(_serve_until_stopped(options, chosen, background_service))
 
 
 class GracefulServer(uvicorn.Server):
@@ -93,17 +76,25 @@ class RunningServer(Struct, frozen=True):
     page_url: str
 
 
-async def _serve_until_stopped(
-    options: ServeOptions, app_settings: settings.Settings, background_service: BackgroundService
+async def run_serve(
+    host: str,
+    port: int,
+    config: Path | None,
+    *,
+    open_browser: bool = False,
+    background_service: BackgroundService = no_background_service,
 ) -> int:
-    listener = _open_listener(options)
+    """Serve until a signal arrives. `background_service` runs in the same process, as the Discord bot does."""
+    chosen = settings.load_settings(config, os.environ)
+    logs.configure_logging()
+    listener = _open_listener(host, port)
     async with start_server(
-        app_settings, listener, loopback=is_loopback(options.host), background_service=background_service
+        chosen, listener, loopback=is_loopback(host), background_service=background_service
     ) as running_server:
         sys.stderr.write(
             f"moot: listening on {_listener_url(listener)}; open {running_server.page_url} in a browser. Ctrl-C stops.\n"
         )
-        if options.open_browser:
+        if open_browser:
             # In a thread, because `webbrowser.open` may block until the browser exits.
             Thread(target=_open_browser, args=(running_server.page_url,), daemon=True).start()
         await _wait_for_shutdown(running_server)
@@ -148,13 +139,13 @@ async def start_server(
         await asyncio.gather(server_task, return_exceptions=True)
 
 
-def _open_listener(options: ServeOptions) -> socket.socket:
+def _open_listener(host: str, port: int) -> socket.socket:
     try:
-        family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-        return socket.create_server((options.host, options.port), family=family, backlog=BACKLOG)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise UsageError(
-            f"Cannot listen on {options.host}, port {options.port}: {error.strerror}. Choose another with --port."
+            f"Cannot listen on {host}, port {port}: {error.strerror}. Choose another with --port."
         ) from error
 
 

@@ -86,10 +86,7 @@ class OpenApprovals:
 def _approval_text(event: ApprovalRequested, participant_name: str, arguments: str) -> str:
     tool = event.name.replace("`", "'")
     [block] = split_piece(CodeBlock("json", arguments))
-    lines = [
-        f"**{strip_markdown(participant_name)}** wants to call `{tool}`, which may change something:",
-        block.text,
-    ]
+    lines = [f"**{strip_markdown(participant_name)}** wants to call `{tool}`, which may change something:", block.text]
     return "\n".join([*lines, REPEATED_CALL_WARNING] if event.repeated else lines)
 
 

@@ -1,9 +1,13 @@
-"""Discord bot: routes gateway events to bound channels and commands."""
+"""Discord bot: routes gateway events to bound channels and commands, and reconnects with backoff.
+
+One server per bot token connects, elected through the database. Without election every server would answer.
+"""
 
 import asyncio
+import hashlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import aiohttp
@@ -15,19 +19,71 @@ from moot.discord.bound_channel import BoundChannel
 from moot.discord.commands import MAX_ROUNDS, NO_DISCUSSION_TEXT, CommandReply, DiscordCommands
 from moot.discord.dependencies import DiscordDeps
 from moot.discord.incoming import MAX_REPLY_CHARS, reply_to_message
-from moot.discord.sender import NO_MENTIONS, ChannelSender
+from moot.discord.sender import NO_MENTIONS, ChannelSender, open_webhook_session
+from moot.store.locks import run_as_leader
 from moot.streaming.cancellation import cancel_tasks
 from moot.types.discord import ChannelBinding
 from moot.types.discussion_events import Activity, DiscussionChanged, DiscussionDeleted
 from moot.types.errors import MootError, UsageError
 from moot.types.modes import ModeName
 
+FIRST_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 2.0, 300.0
+REJECTED_TEXT = (
+    "Discord rejected the bot token. Copy it again from the Developer Portal (Bot, Reset Token) into "
+    "MOOT_DISCORD_TOKEN and restart. The server keeps running without Discord."
+)
+MISSING_INTENTS_TEXT = (
+    "The Discord bot is not allowed to read messages. Enable Message Content Intent and Server Members Intent in the "
+    "Developer Portal (Bot) and restart. The server keeps running without Discord."
+)
 RESTART_DELAY_SECONDS = 5.0
 NO_WRITE_PERMISSION_TEXT = "Only members who can write in this channel can answer."
 TEXT_CHANNELS_ONLY_TEXT = "Moot works only in text channels of a server."
 
 RoundsOption = app_commands.Range[int, 1, MAX_ROUNDS]
 log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def connect_discord(deps: DiscordDeps, token: str) -> AsyncIterator[None]:
+    """Stay connected until the block ends. A Discord error is logged and does not end the block."""
+    discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False  # voice is not used
+    leader_key = f"discord/{hashlib.sha256(token.encode()).hexdigest()[:16]}"
+    connection = run_as_leader(deps.stores.database, leader_key, lambda: _stay_connected(deps, token))
+    task = asyncio.create_task(connection, name="discord")
+    task.add_done_callback(_log_failure)
+    try:
+        yield
+    finally:
+        await cancel_tasks(task)
+
+
+async def _stay_connected(deps: DiscordDeps, token: str) -> None:
+    wait = FIRST_BACKOFF_SECONDS
+    while True:
+        async with open_webhook_session() as session:
+            bot = Bot(deps, session)
+            try:
+                await bot.start(token)
+            except discord.LoginFailure:
+                log.error(REJECTED_TEXT)  # noqa: TRY400 - a traceback adds nothing
+                return
+            except discord.PrivilegedIntentsRequired:
+                log.error(MISSING_INTENTS_TEXT)  # noqa: TRY400
+                return
+            except discord.ConnectionClosed as error:
+                log.warning("discord closed the connection; retrying", extra={"code": error.code, "seconds": wait})
+            except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError) as error:
+                log.warning("discord unreachable; retrying", extra={"reason": type(error).__name__, "seconds": wait})
+            finally:
+                await bot.shutdown_bot()
+        await asyncio.sleep(wait)
+        wait = min(2 * wait, MAX_BACKOFF_SECONDS)
+
+
+def _log_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.error("discord connection task failed; the server keeps running", exc_info=error)
 
 
 class Bot(discord.Client):
@@ -61,7 +117,7 @@ class Bot(discord.Client):
         if not self._is_watching:
             self._is_watching = True
             self._run_forever(self._watch_discussions, "changes")
-        for binding in await self._deps.channels.list_bindings(self._deps.caller.tenant):
+        for binding in await self._deps.stores.channels.list_bindings(self._deps.caller.tenant):
             channel = self.get_channel(int(binding.id))
             if isinstance(channel, discord.TextChannel):
                 self._attach_channel(channel, binding)
@@ -88,7 +144,7 @@ class Bot(discord.Client):
 
     async def _restore_channel(self, channel: discord.TextChannel) -> BoundChannel | None:
         """Attach a bound channel whose first message arrives before `on_ready` has attached it."""
-        binding = await self._deps.channels.find_binding(self._deps.caller.tenant, str(channel.id))
+        binding = await self._deps.stores.channels.find_binding(self._deps.caller.tenant, str(channel.id))
         return self._attach_channel(channel, binding) if binding is not None else None
 
     async def _run_mention_command(self, channel: discord.TextChannel, message: discord.Message) -> CommandReply | None:
@@ -134,7 +190,7 @@ class Bot(discord.Client):
         return self._bound_channels.get(channel)
 
     async def bind_channel(self, channel: discord.TextChannel, binding: ChannelBinding) -> BoundChannel:
-        await self._deps.channels.save_binding(binding)
+        await self._deps.stores.channels.save_binding(binding)
         bound = self._attach_channel(channel, binding)
         await bound.rebind(binding)
         return bound
@@ -142,7 +198,8 @@ class Bot(discord.Client):
     def _attach_channel(self, channel: discord.TextChannel, binding: ChannelBinding) -> BoundChannel:
         if bound := self.find_bound_channel(binding.id):
             return bound
-        reasoning_sender = self._get_sender(self._deps.reasoning_channel) if self._deps.reasoning_channel else None
+        reasoning_channel = self._deps.settings.reasoning_channel
+        reasoning_sender = self._get_sender(reasoning_channel) if reasoning_channel else None
         bound = BoundChannel(self._deps, channel, binding, self._get_sender(binding.id), reasoning_sender)
         self._bound_channels[binding.id] = bound
         self._run_forever(bound.process_messages_forever, f"messages {binding.id}")
@@ -152,7 +209,7 @@ class Bot(discord.Client):
     def _get_sender(self, channel_id: str) -> ChannelSender:
         if channel_id not in self._senders:
             self._senders[channel_id] = ChannelSender(
-                self, self._webhook_session, channel_id, self._deps.channels.find_known_posts
+                self, self._webhook_session, channel_id, self._deps.stores.channels.find_known_posts
             )
         return self._senders[channel_id]
 
@@ -211,8 +268,7 @@ def _build_command_group(commands: DiscordCommands) -> app_commands.Group:
         discussion: str = "",
     ) -> None:
         await _run_slash_command(
-            interaction,
-            lambda here: commands.new_discussion(here, participants, mode or "", rounds, discussion),
+            interaction, lambda here: commands.new_discussion(here, participants, mode or "", rounds, discussion)
         )
 
     @group.command(description="Change the mode")

@@ -14,18 +14,19 @@ from typing import NamedTuple
 import discord
 from msgspec.structs import replace
 
-from moot.discord.addressing import continue_with_named_participant, is_stop_request
 from moot.discord.approvals import ApprovalKey
 from moot.discord.dependencies import DiscordDeps
 from moot.discord.format.mentions import ChannelMember
 from moot.discord.incoming import (
+    continue_with_named_participant,
     find_addressed_participants,
     is_empty_message,
+    is_stop_request,
     reply_to_message,
     store_attachments,
     text_with_author,
 )
-from moot.discord.run_delivery import RunDelivery, format_reply_notice
+from moot.discord.run_delivery import RunDelivery, format_reply_notice, wait_for_event
 from moot.discord.sender import ChannelClosed, ChannelSender
 from moot.services.discussions import NewDiscussion, NewMessage, StartedRun
 from moot.types.discord import ChannelBinding
@@ -91,7 +92,7 @@ class BoundChannel:
             while (message := await self._next_message()) is not None:
                 await self._submit_message(message)
             self._queue_changed.clear()
-            await _wait_for_event(self._queue_changed)
+            await wait_for_event(self._queue_changed, POLL_SECONDS)
 
     async def deliver_runs_forever(self) -> None:
         while True:
@@ -99,7 +100,7 @@ class BoundChannel:
             if self.binding.error is None:
                 for run in await self._find_undelivered_runs():
                     await self._deliver_run(run)
-            await _wait_for_event(self._runs_changed)
+            await wait_for_event(self._runs_changed, POLL_SECONDS)
 
     async def receive_message(self, message: discord.Message) -> None:
         """Queue a message in the order of arrival. Ignores empty messages."""
@@ -110,7 +111,7 @@ class BoundChannel:
     async def _handle_message(self, message: discord.Message) -> None:
         """Apply a stop request at once; queue any other message."""
         if self.binding.error is not None:  # a new message proves that the channel works again
-            await self._deps.channels.record_error(self.binding.id, None)
+            await self._deps.stores.channels.record_error(self.binding.id, None)
             self.binding = replace(self.binding, error=None)
         live = await self.live_run()
         current = live or (self._delivery.run if self._delivery and self._delivery.is_behind else None)
@@ -121,11 +122,10 @@ class BoundChannel:
                 await reply_to_message(message, DELIVERY_STOPPED_TEXT)
         elif len(self._queue) >= MAX_QUEUED_MESSAGES:
             await reply_to_message(
-                message,
-                f"{MAX_QUEUED_MESSAGES} messages are already queued. Write again when they are answered.",
+                message, f"{MAX_QUEUED_MESSAGES} messages are already queued. Write again when they are answered."
             )
         else:
-            await self._deps.channels.enqueue_message(self.binding.id, str(message.id))
+            await self._deps.stores.channels.enqueue_message(self.binding.id, str(message.id))
             if active and self._delivery is not None and self._delivery.is_calling_tools:
                 # A turn that calls tools is not interrupted. Its author's message is sent first after the run.
                 in_front = sum(queued.is_priority for queued in self._queue)
@@ -141,7 +141,7 @@ class BoundChannel:
         """
         live, delivery = await self.live_run(), self._delivery
         if live is not None:
-            await self._deps.runs.request_stop(self.binding.tenant, live.id, participant)
+            await self._deps.stores.runs.request_stop(self.binding.tenant, live.id, participant)
         is_of_live = live is not None and delivery is not None and delivery.run.id == live.id
         if participant is not None or is_of_live or delivery is None or not delivery.is_behind:
             return live is not None
@@ -152,7 +152,7 @@ class BoundChannel:
         """Return the newest active run, or None."""
         if self.binding.discussion is None:
             return None
-        runs = await self._deps.discussions.live_runs(self.binding.tenant, self.binding.discussion)
+        runs = await self._deps.stores.discussions.live_runs(self.binding.tenant, self.binding.discussion)
         return runs[-1] if runs else None
 
     @property
@@ -166,14 +166,14 @@ class BoundChannel:
         """
         source_run = run
         if run.message is None:
-            runs = await self._deps.runs.list_runs(self.binding.tenant, run.discussion)
+            runs = await self._deps.stores.runs.list_runs(self.binding.tenant, run.discussion)
             earlier_runs = [one for one in takewhile(lambda one: one.id != run.id, runs) if one.message is not None]
             source_run = earlier_runs[-1] if earlier_runs else run
-        return (await self._deps.channels.delivery_progress(self.binding.id, source_run.id)).author
+        return (await self._deps.stores.channels.delivery_progress(self.binding.id, source_run.id)).author
 
     async def _restore_queue(self) -> None:
         """Queue the messages that a previous process stored but did not send to the discussion."""
-        for id in await self._deps.channels.pending_messages(self.binding.id):
+        for id in await self._deps.stores.channels.pending_messages(self.binding.id):
             try:
                 if id not in {str(queued.message.id) for queued in self._queue}:
                     self._queue.append(IncomingMessage(await self._channel.fetch_message(int(id))))
@@ -181,7 +181,7 @@ class BoundChannel:
                 discord.NotFound,
                 discord.Forbidden,
             ):  # deleted, or no longer readable; any other error is temporary and restarts this task
-                await self._deps.channels.discard_message(id)
+                await self._deps.stores.channels.discard_message(id)
 
     async def _next_message(self) -> discord.Message | None:
         """Return the next message to send, or None to wait.
@@ -205,7 +205,7 @@ class BoundChannel:
         return None
 
     async def _submit_message(self, message: discord.Message) -> None:
-        channels, id = self._deps.channels, str(message.id)
+        channels, id = self._deps.stores.channels, str(message.id)
         try:
             async with self._submit_lock:
                 if self._delivery is not None and self._interrupts:
@@ -228,7 +228,7 @@ class BoundChannel:
         Idempotent: the Discord message id is the idempotency key.
         """
         deps, binding = self._deps, self.binding
-        discussion = await self._load_discussion()
+        discussion = await self.load_discussion()
         mode = discussion.mode if discussion else binding.mode
         participants = discussion.participants if discussion else binding.participants
         await deps.check_rate_limit(deps.caller.account, mode)
@@ -258,15 +258,15 @@ class BoundChannel:
         )
         started = await deps.discussion_service.create(deps.caller, new_discussion, key)
         self.binding = replace(binding, discussion=started.discussion.id)
-        await deps.channels.save_binding(self.binding)
+        await deps.stores.channels.save_binding(self.binding)
         return started
 
-    async def _load_discussion(self) -> Discussion | None:
+    async def load_discussion(self) -> Discussion | None:
         """Return None if there is no discussion yet or it was deleted."""
         if self.binding.discussion is None:
             return None
         try:
-            return await self._deps.discussions.get_discussion(self.binding.tenant, self.binding.discussion)
+            return await self._deps.stores.discussions.get_discussion(self.binding.tenant, self.binding.discussion)
         except NotFound:
             return None
 
@@ -276,10 +276,10 @@ class BoundChannel:
             binding = self.binding
             if binding.discussion is None:
                 return []
-            cursors = await self._deps.channels.delivery_cursors(binding)
-            progress = await self._deps.events.discussion_progress(binding.tenant, binding.discussion)
+            cursors = await self._deps.stores.channels.delivery_cursors(binding)
+            progress = await self._deps.stores.events.discussion_progress(binding.tenant, binding.discussion)
             undelivered = [id for id, seq in cursors.items() if progress[id].live or progress[id].last_seq > seq]
-            return [await self._deps.runs.get_run(binding.tenant, id) for id in undelivered]
+            return [await self._deps.stores.runs.get_run(binding.tenant, id) for id in undelivered]
 
     async def _deliver_run(self, run: Run) -> None:
         """Deliver a run to its end. A closed channel disables sending until a member writes there again."""
@@ -294,27 +294,23 @@ class BoundChannel:
             self._delivery = None
         if failure:
             await self.disable_sending(failure)
-        elif not delivery.is_cancelled:
-            await self._continue_chain(run)
-        self._queue_changed.set()
-
-    async def _continue_chain(self, run: Run) -> None:
-        # A user's message takes precedence over the reply chain.
-        if not self._queue and not self._submit_lock.locked():
+        elif not (delivery.is_cancelled or self._queue or self._submit_lock.locked()):
+            # A user's message takes precedence over the reply chain.
             await continue_with_named_participant(self._deps, run)
+        self._queue_changed.set()
 
     async def disable_sending(self, trouble: str) -> None:
         """Stop sending to this channel and store the reason, which `/moot status` shows."""
         log.warning("discord channel disabled", extra={"channel": self.binding.id, "reason": trouble})
         self.binding = replace(self.binding, error=trouble)
-        await self._deps.channels.record_error(self.binding.id, trouble)
+        await self._deps.stores.channels.record_error(self.binding.id, trouble)
 
     async def _load_reply_notice(self, run: Run) -> str | None:
-        progress = await self._deps.channels.delivery_progress(self.binding.id, run.id)
+        progress = await self._deps.stores.channels.delivery_progress(self.binding.id, run.id)
         if progress.message is None:
             return None
         partial = self._channel.get_partial_message(int(progress.message))
-        messages = await self._deps.discussions.run_messages(run.id)
+        messages = await self._deps.stores.discussions.run_messages(run.id)
         content = next((one.content for one in messages if one.id == run.message), "")
         author, _, text = content.partition(": ")
         return format_reply_notice(author, text, partial.jump_url)
@@ -325,11 +321,3 @@ class BoundChannel:
             for one in self._channel.guild.members
             if not one.bot
         )
-
-
-async def _wait_for_event(event: asyncio.Event) -> None:
-    try:
-        async with asyncio.timeout(POLL_SECONDS):
-            await event.wait()
-    except TimeoutError:
-        return

@@ -15,7 +15,7 @@ from moot.discord.posts import ImageAttachment
 from moot.services.participants import ParticipantInput
 from moot.types.discord import ChannelBinding
 from moot.types.discussions import Discussion
-from moot.types.errors import NotFound, UsageError
+from moot.types.errors import UsageError
 from moot.types.modes import MODE_NAMES, ModeName, adapt_mode, check_mode, default_mode
 from moot.types.participants import Participant
 from moot.types.personas import Persona
@@ -55,7 +55,7 @@ class DiscordCommands:
     ) -> CommandReply:
         """Bind the channel to an existing discussion, or to a new one that the next message creates."""
         if discussion:
-            found = await self._deps.discussions.get_discussion(self._tenant, discussion.strip())
+            found = await self._deps.stores.discussions.get_discussion(self._tenant, discussion.strip())
             binding = self._build_binding(channel, found.mode, found.participants, found.rounds, discussion=found.id)
             await self._binder.bind_channel(channel, binding)
             return CommandReply(f"Continuing: {found.title}\n{_describe_table(found.mode, found.participants)}")
@@ -116,7 +116,9 @@ class DiscordCommands:
         return CommandReply("Several tool calls wait for approval. Use their buttons.")
 
     async def answer_approval(self, approval: ApprovalKey, decision: ApprovalDecision) -> None:
-        await self._deps.approvals.resolve_approval(self._deps.caller, approval.run_id, approval.call_id, decision)
+        await self._deps.stores.approvals.resolve_approval(
+            self._deps.caller, approval.run_id, approval.call_id, decision
+        )
 
     async def show_status(self, channel: discord.TextChannel) -> CommandReply:
         """Describe the discussion, and list the channels of this server where sending is disabled."""
@@ -133,7 +135,7 @@ class DiscordCommands:
             lines.append("A run is active." if live else "No run is active.")
         lines += [
             f"Sending to <#{other.id}> is disabled: {other.error}"
-            for other in await self._deps.channels.list_bindings(self._tenant)
+            for other in await self._deps.stores.channels.list_bindings(self._tenant)
             if other.error is not None and other.guild == str(channel.guild.id)
         ]
         return CommandReply("\n".join(lines))
@@ -184,23 +186,16 @@ class DiscordCommands:
         bound = self._binder.find_bound_channel(str(channel.id))
         if bound is None:
             raise UsageError(NO_DISCUSSION_TEXT)
-        try:
-            id = bound.binding.discussion
-            return bound, await self._deps.discussions.get_discussion(self._tenant, id) if id else None
-        except NotFound:
-            return bound, None
+        return bound, await bound.load_discussion()
 
     async def _apply_changes(self, channel: discord.TextChannel, changes: dict[str, Any]) -> CommandReply:
         """Update the discussion, or the binding from which the next message creates one."""
         bound, discussion = await self._find_discussion(channel)
         current = discussion or bound.binding
-        mode, participants = (
-            changes.get("mode", current.mode),
-            changes.get("participants", current.participants),
-        )
+        mode, participants = changes.get("mode", current.mode), changes.get("participants", current.participants)
         check_mode(mode, participants)
         if discussion is not None:
-            await self._deps.discussions.update_discussion(self._tenant, discussion.id, changes)
+            await self._deps.stores.discussions.update_discussion(self._tenant, discussion.id, changes)
         rounds = changes.get("rounds", current.rounds)
         id = discussion.id if discussion else None
         binding = self._build_binding(channel, mode, participants, rounds, id, bound.binding.created_at)
@@ -253,7 +248,7 @@ class DiscordCommands:
         return self._deps.default_model
 
     async def _load_personas(self) -> Sequence[Persona]:
-        return (await self._deps.personas.list_personas(self._tenant, limit=PERSONA_LIMIT)).personas
+        return (await self._deps.stores.personas.list_personas(self._tenant, limit=PERSONA_LIMIT)).personas
 
 
 def _parse_new_options(rest: str) -> dict[str, Any]:

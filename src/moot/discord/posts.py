@@ -1,24 +1,25 @@
-"""Value types for posting to Discord: delivery steps and request payloads."""
+"""Value types for posting to Discord: delivery steps and request payloads, with tables laid out as images."""
 
 import io
+import re
 from hashlib import sha256
 from zlib import crc32
 
 import discord
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 
 from moot.discord.approvals import ApprovalKey
-from moot.discord.format.messages import (
-    MOOT_AUTHOR,
-    SMALL_PRINT_PREFIX,
-    MessageAuthor,
-    PlannedMessage,
-    strip_markdown,
-)
+from moot.discord.format.messages import MOOT_AUTHOR, SMALL_PRINT_PREFIX, MessageAuthor, PlannedMessage, strip_markdown
+from moot.types.drawing import DrawTable
 from moot.types.events import TurnKey
 from moot.types.participants import Participant
+from moot.whiteboard.geometry import CANVAS_WIDTH
+from moot.whiteboard.state import EMPTY_BOARD, Board, apply_action
 
 DEFAULT_AVATAR_COUNT = 6  # Discord's default avatars
+TABLE_MARGIN, ROW_HEIGHT = 20, 40
+SEPARATOR_ROW = re.compile(r"^[\s|:-]+$")
+CELL_SEPARATOR = re.compile(r"(?<!\\)\|")
 
 
 class Retract(Struct, frozen=True, kw_only=True):
@@ -60,6 +61,28 @@ class ImageAttachment(Struct, frozen=True):
     def to_discord_file(self) -> discord.File:
         """Return a new file object on each call. discord.py closes it after sending."""
         return discord.File(io.BytesIO(self.data), self.name)
+
+
+def build_table_board(text: str) -> tuple[Board, float] | None:
+    """Lay a Markdown table out as an image, which Discord cannot render, and return it with its height.
+
+    Returns None if the table has no row, or more rows or columns than the whiteboard schema allows.
+    """
+    rows = parse_table_rows(text)
+    height = ROW_HEIGHT * len(rows)
+    fields = {"x": TABLE_MARGIN, "y": TABLE_MARGIN, "width": CANVAS_WIDTH - 2 * TABLE_MARGIN, "height": height}
+    try:
+        action = convert({"name": "wb_draw_table", **fields, "data": rows}, DrawTable)
+    except ValidationError:
+        return None
+    return apply_action(EMPTY_BOARD, action), 2 * TABLE_MARGIN + height
+
+
+def parse_table_rows(text: str) -> list[list[str]]:
+    """Parse the cells. Skips the separator row and lines that are not rows."""
+    lines = [line.strip() for line in text.splitlines() if line.strip().startswith("|")]
+    rows = [line.removeprefix("|").removesuffix("|") for line in lines if not SEPARATOR_ROW.match(line)]
+    return [[cell.replace("\\|", "|").strip() for cell in CELL_SEPARATOR.split(row)] for row in rows]
 
 
 class MessagePayload(Struct, frozen=True, kw_only=True):

@@ -12,10 +12,9 @@ from contextlib import aclosing, suppress
 
 from moot.discord.approvals import ApprovalKey
 from moot.discord.dependencies import DiscordDeps
-from moot.discord.format import table_images
 from moot.discord.format.mentions import ChannelMember
 from moot.discord.format.messages import MessageAuthor, PlannedMessage, small_print, split_into_messages
-from moot.discord.posts import DropPending, ImageAttachment, MessagePayload, ResolvePrompt, Retract
+from moot.discord.posts import DropPending, ImageAttachment, MessagePayload, ResolvePrompt, Retract, build_table_board
 from moot.discord.run_presenter import RunPresenter
 from moot.discord.sender import ChannelClosed, ChannelSender, MessageRejected
 from moot.engine.events.hub import decode_frame
@@ -99,11 +98,11 @@ class RunDelivery:
         `notice`: reply notice that precedes the first answer.
         Raises ChannelClosed in an exception group.
         """
-        channels = self._deps.channels
+        channels = self._deps.stores.channels
         self.progress = await channels.delivery_progress(self._binding.id, self.run.id)
         self._presenter = RunPresenter(
-            delivery_style=self._deps.delivery_style,
-            block_impersonation=self._deps.block_impersonation,
+            delivery_style=self._deps.settings.delivery,
+            block_impersonation=self._deps.settings.block_impersonation,
             members=members,
             opening=await self._load_opening(),
             notice=notice or "",
@@ -118,9 +117,9 @@ class RunDelivery:
         """Return the user message if it was sent outside Discord, with the names of its files."""
         if self.progress.message is not None or self.run.message is None:
             return []
-        message = await self._deps.discussions.get_message(self.run.discussion, self.run.message)
+        message = await self._deps.stores.discussions.get_message(self.run.discussion, self.run.message)
         ids = message.files or ()
-        files = await self._deps.files.find_files(self._binding.tenant, ids)
+        files = await self._deps.stores.files.find_files(self._binding.tenant, ids)
         names = ", ".join(files[id].name for id in ids if id in files)
         attached = [small_print(f"Attachments: {names}")] if names else []
         author = MessageAuthor(self._deps.caller.name)
@@ -128,7 +127,7 @@ class RunDelivery:
 
     async def _read_events(self, presenter: RunPresenter) -> None:
         deps = self._deps
-        progress = await deps.events.run_progress(self._binding.tenant, self.run.id)
+        progress = await deps.stores.events.run_progress(self._binding.tenant, self.run.id)
         try:
             async with aclosing(deps.event_hub.subscribe(self.run.id, 0, progress)) as frames:
                 async for batch in frames:
@@ -182,11 +181,7 @@ class RunDelivery:
                 await self._sender.show_typing()
             self._steps_changed.clear()
             if not self._steps and not self._events_ended:
-                try:
-                    async with asyncio.timeout(TYPING_SECONDS):
-                        await self._steps_changed.wait()
-                except TimeoutError:
-                    continue
+                await wait_for_event(self._steps_changed, TYPING_SECONDS)
 
     async def _try_step(self, step: PlannedMessage | Retract | ResolvePrompt) -> None:
         """Execute a step. A closed reasoning channel disables only the reasoning, not the delivery."""
@@ -209,7 +204,7 @@ class RunDelivery:
             case Retract():
                 messages = [id for position in step.retracted_positions if (id := self.progress.posts.get(position))]
                 await self._sender.delete_messages(messages)
-                await self._deps.channels.record_post(self._binding.id, self.run.id, step.position, RETRACTED)
+                await self._deps.stores.channels.record_post(self._binding.id, self.run.id, step.position, RETRACTED)
             case ResolvePrompt():
                 await self._resolve_prompt(step)
             case _:
@@ -227,21 +222,20 @@ class RunDelivery:
         if not self._is_due(post):  # retracted or cancelled during the pause
             return
         maybe_sent = post.position in self.progress.posts
-        channels, id, run = self._deps.channels, self._binding.id, self.run.id
+        channels, id, run = self._deps.stores.channels, self._binding.id, self.run.id
         await channels.record_post(id, run, post.position)
         try:
             message = await sender.send_payload(await self._build_payload(post), maybe_sent=maybe_sent)
         except MessageRejected as error:
             log.warning(
-                "discord rejected a message; skipping it",
-                extra={"channel": id, "run": run, "reason": str(error)},
+                "discord rejected a message; skipping it", extra={"channel": id, "run": run, "reason": str(error)}
             )
             return
         self.progress.posts[post.position] = message
         await channels.record_post(id, run, post.position, message)
 
     async def _resolve_prompt(self, step: ResolvePrompt) -> None:
-        channels, id, run = self._deps.channels, self._binding.id, self.run.id
+        channels, id, run = self._deps.stores.channels, self._binding.id, self.run.id
         message = self.progress.posts.get(step.prompt_position)
         if message is None:  # the prompt was never posted
             return
@@ -265,15 +259,10 @@ class RunDelivery:
     async def _pause_before_sending(self, sender: ChannelSender, post: PlannedMessage) -> None:
         """Pause and show the typing indicator, as the delivery style asks, unless pauses are skipped."""
         if post.pause_seconds:
-            await self._sleep_unless_skipped(post.pause_seconds)
+            await wait_for_event(self._pauses_skipped, post.pause_seconds)
         if post.typing_seconds and not self._pauses_skipped.is_set():
             await sender.show_typing()
-            await self._sleep_unless_skipped(post.typing_seconds)
-
-    async def _sleep_unless_skipped(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._pauses_skipped.wait()
+            await wait_for_event(self._pauses_skipped, post.typing_seconds)
 
     async def _build_payload(self, post: PlannedMessage) -> MessagePayload:
         image = await self._render_image(post)
@@ -300,14 +289,8 @@ class RunDelivery:
             if post.kind == "board":
                 board = await deps.whiteboards.whiteboard_at(self._binding.tenant, self.run.discussion, self.run.id)
                 return ImageAttachment("whiteboard.png", await deps.image_renderer.render_png(board))
-            if post.kind == "table" and (rows := table_images.parse_table_rows(post.text)):
-                table_board = table_images.build_table_board(rows)
-                height = table_images.table_image_height(rows)
-                return (
-                    ImageAttachment("table.png", await deps.image_renderer.render_png(table_board, height))
-                    if table_board
-                    else None
-                )
+            if post.kind == "table" and (table := build_table_board(post.text)):
+                return ImageAttachment("table.png", await deps.image_renderer.render_png(*table))
         except MootError as error:
             log.warning("image rendering failed; sending text", extra={"run": self.run.id, "reason": str(error)})
         return None
@@ -318,3 +301,10 @@ def format_reply_notice(author: str, text: str, link: str) -> str:
     line = " ".join(text.replace("```", "").split())
     preview = line if len(line) <= PREVIEW_CHARS else f"{line[:PREVIEW_CHARS].rstrip()}…"
     return small_print(f"Replying to {author}: {preview} ({link})")
+
+
+async def wait_for_event(event: asyncio.Event, seconds: float) -> None:
+    """Return when the event is set, or after `seconds`."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from moot.discord.approvals import INTERRUPTED_TEXT, OUTCOME_TEXTS, OpenApprovals, PostedApproval
 from moot.discord.format.mentions import ChannelMember, ChannelMembers
+from moot.discord.format.message_formatter import DeliveryStyle, MessageFormatter
 from moot.discord.format.messages import MessageAuthor, PlannedMessage, small_print, split_into_messages
-from moot.discord.format.pipeline import DeliveryStyle, MessageFormatter
 from moot.discord.posts import DeliveryStep, DropPending, ResolvePrompt, Retract, participant_author
 from moot.types.chunks import LENGTH_LIMIT_NOTE
 from moot.types.events import (
@@ -94,7 +94,11 @@ class RunPresenter:
         match event:
             case RunStarted(participants=participants):
                 self._participants = {who.id: who for who in participants}
-                return self._post_opening()
+                opening, self._opening = (
+                    self._opening,
+                    (),
+                )  # a resumed run emits RunStarted again; post the opening once
+                return self._plan_messages(opening)
             case TurnStarted() | TextRetracted():
                 return self._start_turn(event.turn_key)
             case TextDelta(text=text) if formatter := self._formatters.get(event.turn_key):
@@ -102,7 +106,7 @@ class RunPresenter:
             case ToolCalled() if formatter := self._formatters.get(event.turn_key):
                 self._tool_turns.add(event.turn_key)
                 self._approvals.record_call(event)
-                return self._post_or_queue(event.turn_key, formatter.flush_boundary())
+                return self._post_or_queue(event.turn_key, formatter.flush())
             case ApprovalRequested() if event.turn_key in self._formatters:
                 return self._post_approval(event)
             case ApprovalResolved(call_id=call, outcome=answer):
@@ -137,11 +141,6 @@ class RunPresenter:
             case _:
                 return []
 
-    def _post_opening(self) -> list[DeliveryStep]:
-        # A resumed run emits RunStarted again; clear the opening so that it is posted once.
-        opening, self._opening = self._opening, ()
-        return self._plan_messages(opening)
-
     def _start_turn(self, turn_key: TurnKey) -> list[DeliveryStep]:
         """Create a formatter for a turn. On a retry, retract its messages and close its approval prompts."""
         steps = [*self._retract_turn(turn_key), *self._end_tool_calls(turn_key)]
@@ -173,9 +172,7 @@ class RunPresenter:
     def _resolve_approvals(self, approvals: Sequence[PostedApproval], outcome: str) -> list[DeliveryStep]:
         return [
             ResolvePrompt(
-                position=self._take_position(),
-                prompt_position=approval.position,
-                text=f"{approval.text}\n-# {outcome}",
+                position=self._take_position(), prompt_position=approval.position, text=f"{approval.text}\n-# {outcome}"
             )
             for approval in approvals
         ]
@@ -196,18 +193,9 @@ class RunPresenter:
                     *self._plan_small_print(f"{self._participant_name(turn_key)} failed: {reason}"),
                 ]
             case _:
-                steps += (
-                    self._post_or_queue(
-                        turn_key,
-                        [
-                            *formatter.finish_stream(),
-                            *_overflow_notice(formatter),
-                            *_truncation_notice(event),
-                        ],
-                    )
-                    if formatter
-                    else []
-                )
+                if formatter is not None:
+                    rest = [*formatter.flush(), *_overflow_notice(formatter), *_truncation_notice(event)]
+                    steps += self._post_or_queue(turn_key, rest)
                 steps += self._plan_reasoning(turn_key, event.message.thoughts)
         return steps + self._post_waiting_turns(turn_key)
 

@@ -58,11 +58,7 @@ class ChannelSender:
     """
 
     def __init__(
-        self,
-        client: discord.Client,
-        session: aiohttp.ClientSession,
-        channel_id: str,
-        find_known: FindKnownMessages,
+        self, client: discord.Client, session: aiohttp.ClientSession, channel_id: str, find_known: FindKnownMessages
     ) -> None:
         self._client = client
         self._session = session
@@ -132,13 +128,7 @@ class ChannelSender:
                         await self._delete_message(int(message))
                 except discord.NotFound:
                     continue
-                except (
-                    ChannelClosed,
-                    discord.HTTPException,
-                    OSError,
-                    aiohttp.ClientError,
-                    TimeoutError,
-                ) as error:
+                except (ChannelClosed, discord.HTTPException, OSError, aiohttp.ClientError, TimeoutError) as error:
                     log.warning(
                         "could not delete a retracted message",
                         extra={"channel": self._channel_id, "reason": type(error).__name__},
@@ -193,10 +183,7 @@ class ChannelSender:
         webhook = await self._get_webhook()
         if webhook is None:
             message: discord.Message = await channel.send(
-                payload.text_with_name,
-                nonce=payload.nonce,
-                allowed_mentions=NO_MENTIONS,
-                files=payload.discord_files(),
+                payload.text_with_name, nonce=payload.nonce, allowed_mentions=NO_MENTIONS, files=payload.discord_files()
             )
         else:
             message = await webhook.send(

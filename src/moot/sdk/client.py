@@ -12,22 +12,20 @@ from moot.app import event_loop
 from moot.engine.model_resolution import LOCAL_TENANT, DefaultParticipants, ModelResolver, NoStoredKeys
 from moot.engine.runs.ephemeral import EphemeralRun, EphemeralRuns, check_files
 from moot.engine.turns.model_caller import ModelCaller
-from moot.prompts.attachments import build_question as put
-from moot.prompts.attachments import read_file
+from moot.prompts.attachments import build_question, read_file
 from moot.providers.registry import Registry
 from moot.sdk.participants import (
     OPTIONS_MODES,
     ParticipantSpec,
     build_participants,
     participant_prompt,
-    validate_options,
+    validate_arguments,
 )
 from moot.sdk.run import Result, RunHandle
 from moot.streaming.cancellation import StopSignal
 from moot.types.errors import UsageError
 from moot.types.events import Event
 from moot.types.modes import MODES, DebateOptions, ModeName, ModeOptions, default_mode
-from moot.types.requests import File
 from moot.types.run_plan import RunPlan
 from moot.types.streams import BatchStream
 
@@ -61,7 +59,7 @@ class Moot:
         models: Sequence[str | ParticipantSpec] = (),
         *,
         mode: ModeName | None = None,
-        rules: ModeOptions | None = None,
+        options: ModeOptions | None = None,
         rounds: int = 2,
         system: str = "",
         files: Sequence[str | Path] = (),
@@ -71,7 +69,7 @@ class Moot:
 
         `models`: model names or participants. Default: the models in the settings, or those with an API key.
         `mode`: default `single` for one model, `parallel` for several.
-        `rules`: options of the mode. `rounds`: only in consensus mode.
+        `options`: options of the mode. `rounds`: only in consensus mode.
         `system`: added to the system prompt of all participants.
         `max_cost_usd`: maximum cost in US dollars; no further turn starts above it.
 
@@ -79,13 +77,13 @@ class Moot:
         """
 
         async def stream_events(stop: StopSignal) -> BatchStream[Event]:
-            checked = validate_options(models, mode, rules, rounds, max_cost_usd)
+            checked = validate_arguments(models, mode, options, rounds, max_cost_usd)
             alone = mode is None or MODES[mode].only_first
             participants = build_participants(
                 models or await self._default_participants.default_models(LOCAL_TENANT, single=alone), mode
             )
             chosen_mode = mode or default_mode(participants)
-            _check_request(question, chosen_mode, participants, rules)
+            _check_request(question, chosen_mode, participants, options)
             contents = [await asyncio.to_thread(read_file, Path(path)) for path in files]
             plan = RunPlan(
                 mode=chosen_mode,
@@ -95,7 +93,10 @@ class Moot:
                 knows_others=MODES[chosen_mode].knows_others,
                 max_cost_usd=max_cost_usd,
             )
-            run = await self._prepare_run(checked.apply_rules(plan), question, contents)
+            plan = checked.apply_options(plan)
+            chains = await self._model_resolver.resolve_chains(LOCAL_TENANT, plan.participants)
+            check_files(plan, chains, contents)
+            run = EphemeralRun(plan=plan, question=build_question(question, files=contents), chains=chains)
             async with aclosing(self._ephemeral_runs.stream(run, stop=stop)) as batches:
                 async for batch in batches:
                     yield batch
@@ -107,20 +108,15 @@ class Moot:
         question: str,
         models: Sequence[str | ParticipantSpec] = (),
         *,
-        rules: DebateOptions | None = None,
+        options: DebateOptions | None = None,
         system: str = "",
         files: Sequence[str | Path] = (),
         max_cost_usd: float | None = None,
     ) -> RunHandle:
         """Run a debate: first answers, rebuttals, a synthesis and a debate report. Arguments as in `ask`."""
         return self.ask(
-            question, models, mode="debate", rules=rules, system=system, files=files, max_cost_usd=max_cost_usd
+            question, models, mode="debate", options=options, system=system, files=files, max_cost_usd=max_cost_usd
         )
-
-    async def _prepare_run(self, plan: RunPlan, question: str, files: Sequence[File]) -> EphemeralRun:
-        chains = await self._model_resolver.resolve_chains(LOCAL_TENANT, plan.participants)
-        check_files(plan, chains, files)
-        return EphemeralRun(plan=plan, question=put(question, files=files), chains=chains)
 
 
 def ask(
@@ -128,7 +124,7 @@ def ask(
     models: Sequence[str | ParticipantSpec] = (),
     *,
     mode: ModeName | None = None,
-    rules: ModeOptions | None = None,
+    options: ModeOptions | None = None,
     rounds: int = 2,
     system: str = "",
     files: Sequence[str | Path] = (),
@@ -152,7 +148,7 @@ def ask(
                 question,
                 models,
                 mode=mode,
-                rules=rules,
+                options=options,
                 rounds=rounds,
                 system=system,
                 files=files,
@@ -162,7 +158,7 @@ def ask(
     return event_loop.run_coroutine(run_once())
 
 
-def _check_request(question: str, mode: ModeName, participants: Sequence[object], rules: ModeOptions | None) -> None:
+def _check_request(question: str, mode: ModeName, participants: Sequence[object], options: ModeOptions | None) -> None:
     """Raise UsageError before the first model request if the arguments do not match."""
     if not question.strip():
         raise UsageError("question: it is empty. Write one.")
@@ -171,7 +167,5 @@ def _check_request(question: str, mode: ModeName, participants: Sequence[object]
         raise UsageError(f"models: {mode} mode takes one, got {len(participants)}. Omit the mode, or name one model.")
     if len(participants) < spec.min_participants:
         raise UsageError(f"models: {mode} mode needs at least two. Name more.")
-    if rules is not None and OPTIONS_MODES[type(rules)] != mode:
-        raise UsageError(
-            f"rules: these are options of {OPTIONS_MODES[type(rules)]} mode, but the mode is {mode}. Change one."
-        )
+    if options is not None and (wanted := OPTIONS_MODES[type(options)]) != mode:
+        raise UsageError(f"options: these are for {wanted} mode, but the mode is {mode}. Change one.")

@@ -1,4 +1,4 @@
-"""Validation of the participants and mode rules that SDK users pass."""
+"""Validation of the participants and mode options that SDK users pass."""
 
 from collections.abc import Sequence
 
@@ -79,7 +79,7 @@ def _find_persona(name: str) -> Persona:
 OPTIONS_MODES: dict[type[ModeOptions], str] = {spec.options: mode for mode, spec in MODES.items() if spec.options}
 
 
-class AskOptions(Struct, frozen=True, kw_only=True):
+class AskArguments(Struct, frozen=True, kw_only=True):
     """Schema of the arguments of `ask`, with the same limits as in the HTTP API."""
 
     models: list[str | ParticipantInput]
@@ -90,8 +90,8 @@ class AskOptions(Struct, frozen=True, kw_only=True):
     advisors: AdvisorOptions | None = None
     directed: DirectedOptions | None = None
 
-    def apply_rules(self, plan: RunPlan) -> RunPlan:
-        """Raises UsageError if the rules do not match the participants."""
+    def apply_options(self, plan: RunPlan) -> RunPlan:
+        """Raises UsageError if the options do not match the participants."""
         return replace(
             plan,
             debate=self.debate.for_participants(plan.participants) if self.debate else plan.debate,
@@ -100,21 +100,29 @@ class AskOptions(Struct, frozen=True, kw_only=True):
         )
 
 
-def validate_options(
+def validate_arguments(
     models: Sequence[str | ParticipantSpec],
     mode: ModeName | None,
-    rules: ModeOptions | None,
+    options: ModeOptions | None,
     rounds: int,
     max_cost_usd: float | None,
-) -> AskOptions:
+) -> AskArguments:
     """Raises UsageError that names the invalid argument."""
     is_list = isinstance(models, Sequence) and not isinstance(models, str)
-    arguments = {"models": [_participant_fields(one) for one in models] if is_list else models, "mode": mode}
-    options: dict[str, object] = {OPTIONS_MODES[type(rules)]: asdict(rules)} if isinstance(rules, ModeOptions) else {}
+    arguments: dict[str, object] = {
+        "models": [_participant_fields(one) for one in models] if is_list else models,
+        "mode": mode,
+        "rounds": rounds,
+        "max_cost_usd": max_cost_usd,
+    }
+    if isinstance(options, ModeOptions):
+        arguments[OPTIONS_MODES[type(options)]] = asdict(options)
     try:
-        return msgspec.convert({**arguments, **options, "rounds": rounds, "max_cost_usd": max_cost_usd}, AskOptions)
+        return msgspec.convert(arguments, AskArguments)
     except msgspec.ValidationError as error:
-        raise UsageError(_validation_message(str(error))) from None
+        message, _, path = str(error).rpartition(" - at `$.")
+        field = path.rstrip("`")
+        raise UsageError(f"{field}: {explain_validation_error(message, AskArguments, field)}") from None
 
 
 def _participant_fields(one: str | ParticipantSpec) -> object:
@@ -122,9 +130,3 @@ def _participant_fields(one: str | ParticipantSpec) -> object:
     if not isinstance(one, ParticipantSpec):
         return one
     return {name: value for name, value in asdict(one).items() if name != "prompt"}
-
-
-def _validation_message(error: str) -> str:
-    message, _, path = error.rpartition(" - at `$.")
-    field = path.rstrip("`")
-    return f"{field}: {explain_validation_error(message, AskOptions, field)}"

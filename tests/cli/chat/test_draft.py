@@ -20,7 +20,7 @@ def participant_names(draft: TableDraft) -> list[str]:
     [
         AskOptions(question="", mode="debate", lead="beta", quorum=1, deadline=3.0, skip_if_agreed=True),
         AskOptions(question="", mode="advisors", question_turns=0, cross_talk=True, synthesis=True),
-        AskOptions(question="", mode="directed", turns=3, roles=("student",)),
+        AskOptions(question="", mode="directed", turns=3, roles=["student"]),
         AskOptions(question="", temperature=0.5, max_tokens=10, thinking="low"),
     ],
 )

@@ -365,4 +365,4 @@ async def test_second_interrupt_cancels_pending_stop_request() -> None:
         os.kill(os.getpid(), signal.SIGINT)
         await doing
     assert ended.is_set()
-    assert chat._quit_requested
+    assert chat._exit_code == 130

@@ -77,8 +77,8 @@ def test_block_impersonation_cuts_text_at_other_speaker_label(text: str, shown: 
 
 def test_block_impersonation_applies_at_line_start_after_tool_call() -> None:
     formatter = make_formatter("paragraphs", block_impersonation=True)
-    assert [send.text for send in [*formatter.feed("Yes."), *formatter.flush_boundary()]] == ["Yes."]
-    assert [send.text for send in [*formatter.feed("Beta: No."), *formatter.finish_stream()]] == []
+    assert [send.text for send in [*formatter.feed("Yes."), *formatter.flush()]] == ["Yes."]
+    assert [send.text for send in [*formatter.feed("Beta: No."), *formatter.flush()]] == []
 
 
 HUMANIZER = Humanizer(["Beta", "Gamma Ray", "Bob"])

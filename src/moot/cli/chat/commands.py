@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -47,61 +48,22 @@ class ResumeCommand(Struct, frozen=True):
     target: str
 
 
-class WhoCommand(Struct, frozen=True):
-    pass
-
-
-class StopCommand(Struct, frozen=True):
-    pass
-
-
-class HistoryCommand(Struct, frozen=True):
-    pass
-
-
-class ListCommand(Struct, frozen=True):
-    pass
-
-
-class NewCommand(Struct, frozen=True):
-    pass
-
-
-class HelpCommand(Struct, frozen=True):
-    pass
-
-
-class QuitCommand(Struct, frozen=True):
-    pass
-
-
-ActionCommand = (
-    SayCommand
-    | ModeCommand
-    | AddCommand
-    | DropCommand
-    | ResumeCommand
-    | WhoCommand
-    | StopCommand
-    | HistoryCommand
-    | ListCommand
-    | NewCommand
-    | HelpCommand
-)
-ChatCommand = ActionCommand | QuitCommand
+TableCommand = ModeCommand | AddCommand | DropCommand
+PlainCommand = Literal["who", "stop", "history", "list", "new", "help", "quit"]  # commands without arguments
+ChatCommand = SayCommand | TableCommand | ResumeCommand | PlainCommand
 
 
 def parse_chat_line(line: str, participants: Sequence[Participant]) -> ChatCommand | None:
     """Return None for an empty line. Raises UsageError for an unknown command or participant."""
     line = line.strip()
-    if not line:
-        return None
-    if line.startswith("/"):
-        name, _, rest = line[1:].partition(" ")
-        if (parse := COMMAND_PARSERS.get(name.lower())) is None:
-            raise UsageError(f"There is no /{name}. Type /help for the commands.")
-        return parse(rest.strip())
-    return _parse_message(line, participants)
+    if not line.startswith("/"):
+        return _parse_message(line, participants) if line else None
+    name, _, rest = line[1:].partition(" ")
+    if (plain := PLAIN_COMMANDS.get(name.lower())) is not None:
+        return plain
+    if (parse := COMMAND_PARSERS.get(name.lower())) is None:
+        raise UsageError(f"There is no /{name}. Type /help for the commands.")
+    return parse(rest.strip())
 
 
 def find_participant(name: str, participants: Sequence[Participant]) -> Participant:
@@ -155,12 +117,5 @@ COMMAND_PARSERS: Mapping[str, Callable[[str], ChatCommand]] = {
     "add": _parse_add,
     "drop": _parse_drop,
     "resume": _parse_resume,
-    "who": lambda _: WhoCommand(),
-    "stop": lambda _: StopCommand(),
-    "history": lambda _: HistoryCommand(),
-    "list": lambda _: ListCommand(),
-    "new": lambda _: NewCommand(),
-    "help": lambda _: HelpCommand(),
-    "quit": lambda _: QuitCommand(),
-    "exit": lambda _: QuitCommand(),
 }
+PLAIN_COMMANDS: Mapping[str, PlainCommand] = {**{name: name for name in get_args(PlainCommand)}, "exit": "quit"}

@@ -2,19 +2,12 @@
 
 from typing import Any
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
 from moot.types.discussions import Discussion
 from moot.types.errors import UsageError
-from moot.types.modes import (
-    AdvisorOptions,
-    DebateOptions,
-    DirectedOptions,
-    ModeName,
-    adapt_mode,
-    assign_lesson_roles,
-)
+from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions, ModeName, adapt_mode, assign_lesson_roles
 from moot.types.participants import Participant, default_names, first_free_name, participant_id
 from moot.types.run_plan import RunPlan
 
@@ -70,11 +63,4 @@ def draft_from_plan(plan: RunPlan) -> TableDraft:
 
 
 def draft_from_discussion(discussion: Discussion) -> TableDraft:
-    return TableDraft(
-        participants=discussion.participants,
-        mode=discussion.mode,
-        rounds=discussion.rounds,
-        debate=discussion.debate,
-        advisors=discussion.advisors,
-        directed=discussion.directed,
-    )
+    return convert(discussion, TableDraft, from_attributes=True)

@@ -68,7 +68,7 @@ class PipedLines:
             self._is_reading = True
             Thread(target=self._read_in_thread, daemon=True).start()
         chunk = asyncio.create_task(self._chunks.get())
-        with on_ctrl_c(lambda: _cancel_task(chunk)):
+        with on_ctrl_c(chunk.cancel):
             await asyncio.wait({chunk})
         if chunk.cancelled():
             raise KeyboardInterrupt
@@ -82,10 +82,6 @@ class PipedLines:
             piece = b""
         with suppress(RuntimeError):  # the event loop is already closed
             self._loop.call_soon_threadsafe(self._chunks.put_nowait, piece)
-
-
-def _cancel_task(task: "asyncio.Task[bytes]") -> None:
-    task.cancel()
 
 
 def format_history(messages: Sequence[Message]) -> str:

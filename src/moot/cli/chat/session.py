@@ -12,19 +12,16 @@ from contextlib import aclosing
 from typing import Any, assert_never
 from urllib.parse import quote
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from moot import settings
-from moot.app import event_loop
 from moot.app import logging as logs
 from moot.cli.approvals import ApprovalPrompts, interactive_terminal
-from moot.cli.ask_options import AskOptions, build_run_plan, validate_options
+from moot.cli.ask_options import ChatOptions, build_run_plan, validate_options
 from moot.cli.chat import commands
-from moot.cli.chat.commands import HELP_TEXT, ActionCommand, find_participant, parse_chat_line
+from moot.cli.chat.commands import HELP_TEXT, ChatCommand, PlainCommand, find_participant, parse_chat_line
 from moot.cli.chat.draft import TableDraft, draft_from_discussion, draft_from_plan
 from moot.cli.chat.input import LineSource, PipedLines, TypedLines, format_discussion_list, format_history
-from moot.cli.connect import ServerAddress, connect_to_server
 from moot.cli.http_client import (
     AcceptedMessage,
     ApiClient,
@@ -32,6 +29,8 @@ from moot.cli.http_client import (
     DiscussionList,
     FetchedDiscussion,
     ProviderInfo,
+    ServerAddress,
+    connect_to_server,
 )
 from moot.cli.interrupt import on_ctrl_c
 from moot.cli.model_selection import resolve_default_model
@@ -49,31 +48,17 @@ LIST_LIMIT = 20
 HISTORY_FILE = "chat_history"
 
 
-class ChatOptions(Struct, frozen=True, kw_only=True):
-    ask_options: AskOptions  # participants and mode of a new discussion
-    discussion: str | None = None  # id of a discussion to resume
-    last: bool = False  # resume the newest discussion
-    server: str | None = None  # URL
-
-
-def run_chat(options: ChatOptions) -> int:
-    return event_loop.run_coroutine(_run_chat(options))
-
-
-async def _run_chat(options: ChatOptions) -> int:
+async def run_chat(options: ChatOptions) -> int:
     logs.configure_logging(logging.WARNING)
-    validate_options(options.ask_options)
-    chosen = settings.load_settings(options.ask_options.config, os.environ)
+    validate_options(options)
+    chosen = settings.load_settings(options.config, os.environ)
     notify = NoticePrinter()
-    async with (
-        connect_to_server(options.server, chosen, os.environ) as address,
-        ApiClient(address, notify) as api,
-    ):
+    async with connect_to_server(options.server, chosen, os.environ) as address, ApiClient(address, notify) as api:
         await api.check_connection()
-        chat = ChatSession(api, address, notify, options.ask_options.max_cost_usd)
+        chat = ChatSession(api, address, notify, options.max_cost_usd)
         try:
             if not await _resume_if_requested(options, chat):
-                draft = await _build_table_draft(options.ask_options, chosen, address)
+                draft = await _build_table_draft(options, chosen, address)
                 await _check_providers(api, draft)
                 chat.start_with_table(draft)
             interactive = sys.stdin.isatty() and is_interactive()
@@ -88,7 +73,7 @@ async def _resume_if_requested(options: ChatOptions, chat: "ChatSession") -> boo
     """Resume the discussion of the options. Returns False if a new one is needed."""
     if options.discussion is None and not options.last:
         return False
-    if options.ask_options.models or options.ask_options.mode:
+    if options.models or options.mode:
         raise UsageError("-m and --mode: only for a new discussion. Use /add, /drop and /mode in the chat.")
     if options.discussion is not None:
         await chat.resume_discussion(options.discussion)
@@ -97,15 +82,15 @@ async def _resume_if_requested(options: ChatOptions, chat: "ChatSession") -> boo
 
 
 async def _build_table_draft(
-    ask_options: AskOptions, app_settings: settings.Settings, server: ServerAddress
+    options: ChatOptions, app_settings: settings.Settings, server: ServerAddress
 ) -> TableDraft:
-    models = ask_options.models or ((app_settings.model,) if app_settings.model else ())
+    models = options.models or ([app_settings.model] if app_settings.model else [])
     if not models and server.is_remote:
         raise UsageError("-m: missing. Name each participant with -m provider/model, or set MOOT_MODEL.")
     if not models:
         async with Registry(app_settings.providers, os.environ) as registry:
-            models = (await resolve_default_model(app_settings, registry),)
-    return draft_from_plan(build_run_plan(ask_options, make_participants(models)))
+            models = [await resolve_default_model(app_settings, registry)]
+    return draft_from_plan(build_run_plan(options, make_participants(tuple(models))))
 
 
 async def _check_providers(api: ApiClient, draft: TableDraft) -> None:
@@ -136,7 +121,7 @@ class ChatSession:
         self._last_listing: tuple[Discussion, ...] = ()  # result of the last /list, for /resume
         self._active_run: Run | None = None
         self._stop_task: asyncio.Task[None] | None = None
-        self._quit_requested = False
+        self._exit_code: int | None = None  # set when the chat ends
         self._message_count = 0
         self._answer_count = 0
 
@@ -152,7 +137,7 @@ class ChatSession:
     async def process_lines(self, lines: LineSource) -> int:
         """Execute lines until the end of input or /quit. Returns the exit code."""
         interrupted = False
-        while not self._quit_requested:
+        while self._exit_code is None:
             try:
                 line = await lines.next_line()
             except KeyboardInterrupt:
@@ -165,14 +150,11 @@ class ChatSession:
             if line is None:
                 return 0
             try:
-                command = parse_chat_line(line, self._draft.participants)
-                if isinstance(command, commands.QuitCommand):
-                    return 0
-                if command is not None:
+                if (command := parse_chat_line(line, self._draft.participants)) is not None:
                     await self._run_interruptible(self._execute_command(command))
             except UsageError as error:
                 self._notify(str(error))
-        return 130
+        return self._exit_code
 
     async def resume_last(self) -> bool:
         newest = (await self._api.get("/api/discussions?limit=1", DiscussionList)).discussions
@@ -197,41 +179,43 @@ class ChatSession:
         for run in fetched.runs:
             await self._follow_run(run)
 
-    async def _execute_command(self, command: ActionCommand) -> None:
+    async def _execute_command(self, command: ChatCommand) -> None:
         match command:
             case commands.SayCommand():
                 await self._send_message(command)
-            case commands.ModeCommand() | commands.AddCommand() | commands.DropCommand():
-                await self._update_table(self._apply_to_draft(command))
-            case commands.WhoCommand() | commands.HelpCommand():
-                _write_stdout(
-                    f"{HELP_TEXT if isinstance(command, commands.HelpCommand) else strip_control_chars(self._draft.description)}\n"
-                )
-            case commands.StopCommand():
-                await self._stop_live_runs()
-            case commands.HistoryCommand():
-                await self._print_history()
-            case commands.ListCommand():
-                self._last_listing = (
-                    await self._api.get(f"/api/discussions?limit={LIST_LIMIT}", DiscussionList)
-                ).discussions
-                _write_stdout(format_discussion_list(self._last_listing) or "There is no discussion yet.\n")
+            case commands.ModeCommand(mode=mode):
+                await self._update_table(self._draft.with_mode(mode))
+            case commands.AddCommand(model=model, name=name):
+                await self._update_table(self._draft.with_participant(model, name))
+            case commands.DropCommand(name=name):
+                who = find_participant(name, self._draft.participants)
+                await self._update_table(self._draft.without_participant(who))
             case commands.ResumeCommand(target=which):
                 await self._resume_discussion(self._resolve_discussion_id(which))
-            case commands.NewCommand():
+            case _:
+                await self._execute_plain_command(command)
+
+    async def _execute_plain_command(self, command: PlainCommand) -> None:
+        match command:
+            case "who":
+                _write_stdout(f"{strip_control_chars(self._draft.description)}\n")
+            case "help":
+                _write_stdout(f"{HELP_TEXT}\n")
+            case "stop":
+                await self._stop_live_runs()
+            case "history":
+                await self._print_history()
+            case "list":
+                listed = await self._api.get(f"/api/discussions?limit={LIST_LIMIT}", DiscussionList)
+                self._last_listing = listed.discussions
+                _write_stdout(format_discussion_list(listed.discussions) or "There is no discussion yet.\n")
+            case "new":
                 self._discussion = None
                 self._notify(f"A new discussion. {self._draft.description}.")
+            case "quit":
+                self._exit_code = 0
             case _:
                 assert_never(command)
-
-    def _apply_to_draft(self, command: commands.ModeCommand | commands.AddCommand | commands.DropCommand) -> TableDraft:
-        match command:
-            case commands.ModeCommand(mode=mode):
-                return self._draft.with_mode(mode)
-            case commands.AddCommand(model=model, name=name):
-                return self._draft.with_participant(model, name)
-            case commands.DropCommand(name=name):
-                return self._draft.without_participant(find_participant(name, self._draft.participants))
 
     async def _send_message(self, command: commands.SayCommand) -> None:
         self._message_count += 1
@@ -240,7 +224,7 @@ class ChatSession:
             body["max_cost_usd"] = self._max_cost_usd
         if self._discussion is not None:
             body |= {"to": command.to} if command.to else {}
-            accepted = await self._api.post(f"{self._discussion_path()}/messages", AcceptedMessage, body)
+            accepted = await self._api.post(f"/api/discussions/{self._discussion.id}/messages", AcceptedMessage, body)
             await self._follow_run(accepted.run, command.to)
             return
         if command.to:
@@ -289,7 +273,7 @@ class ChatSession:
                 return
             task.cancel()
             if self._stop_task is not None:
-                self._quit_requested = True
+                self._exit_code = 130
                 self._stop_task.cancel()
 
         with on_ctrl_c(on_interrupt):
@@ -326,17 +310,14 @@ class ChatSession:
 
     async def _update_table(self, draft: TableDraft) -> None:
         if self._discussion is not None:
-            self._discussion = await self._api.patch(self._discussion_path(), Discussion, draft.request_body)
+            path = f"/api/discussions/{self._discussion.id}"
+            self._discussion = await self._api.patch(path, Discussion, draft.request_body)
             draft = draft_from_discussion(self._discussion)
         self._draft = draft
         self._notify(f"{draft.description}.")
 
     async def _fetch_discussion(self, id: str, limit: int) -> FetchedDiscussion:
         return await self._api.get(f"/api/discussions/{quote(id, safe='')}?limit={limit}", FetchedDiscussion)
-
-    def _discussion_path(self) -> str:
-        assert self._discussion is not None  # noqa: S101 - callers check it
-        return f"/api/discussions/{self._discussion.id}"
 
     def _resolve_discussion_id(self, target: str) -> str:
         if not target.isdecimal():

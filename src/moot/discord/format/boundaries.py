@@ -62,19 +62,7 @@ def _split_at_space(text: str, limit: int) -> int:
     return half.start() if half and half.start() else limit
 
 
-_BRACKET_PAIRS = {
-    "(": ")",
-    "[": "]",
-    "{": "}",
-    "“": "”",
-    "‘": "’",
-    "«": "»",
-    "「": "」",
-    "『": "』",
-    "（": "）",
-    "【": "】",
-    "《": "》",
-}
+_BRACKET_PAIRS = dict(zip("([{“‘«「『（【《", ")]}”’»」』）】》", strict=True))
 _ASCII_CLOSING_BRACKETS = frozenset(")]}")  # may close each other, as in the interval [0, 1)
 _CLOSING_BRACKETS = frozenset(_BRACKET_PAIRS.values())
 _BEFORE_OPENING_QUOTE = re.compile(r"[\s(\[{*_—–:>“-]?")
@@ -93,10 +81,8 @@ class MarkTracker:
         self._tag_start: int | None = None
 
     def is_open_at(self, position: int) -> bool:
-        return bool(self._expected_closers) or self.is_in_tag(position)
-
-    def is_in_tag(self, position: int) -> bool:
-        return self._tag_start is not None and position - self._tag_start <= MAX_TAG_CHARS
+        is_in_tag = self._tag_start is not None and position - self._tag_start <= MAX_TAG_CHARS
+        return is_in_tag or bool(self._expected_closers)
 
     def track_mark(self, char: str, before: str, position: int) -> None:
         """Process one mark. `before` is the previous character, `position` the index in the text."""

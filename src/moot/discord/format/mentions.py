@@ -71,9 +71,8 @@ class MentionResolver:
         """Return the longest member name or id at the start of `ahead`, or an empty string."""
         for size in range(min(len(ahead), MAX_NAME_CHARS), 0, -1):
             name = ahead[:size]
-            if (name in self._member_ids or name.casefold() in self._ids_by_name) and not _NAME_CONTINUES.match(
-                ahead, size
-            ):
+            is_known = name in self._member_ids or name.casefold() in self._ids_by_name
+            if is_known and not _NAME_CONTINUES.match(ahead, size):
                 return name
         return ""
 
@@ -97,8 +96,4 @@ class ChannelMembers(Struct, frozen=True, kw_only=True):
     members: tuple[ChannelMember, ...] = ()  # users who can be mentioned
 
     def all_names(self) -> list[str]:
-        return [
-            self.participant,
-            *self.other_participants,
-            *(name for member in self.members for name in member.names),
-        ]
+        return [self.participant, *self.other_participants, *(name for member in self.members for name in member.names)]

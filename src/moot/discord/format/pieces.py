@@ -1,8 +1,6 @@
-"""Markdown pieces of a stream, and the protocol of their readers."""
+"""Markdown pieces of a stream, and what their readers exchange."""
 
-import re
-from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Literal
 
 from msgspec import Struct
 
@@ -22,9 +20,6 @@ class MarkdownTable(Struct, frozen=True):
 
 
 MarkdownPiece = Prose | CodeBlock | MarkdownTable
-
-
-FindSpecial = Callable[[str, int], re.Match[str] | None]
 
 
 class CodeFence(Struct, frozen=True):
@@ -66,22 +61,3 @@ class TextBuffer:
 
     def last_char(self) -> str:
         return self._parts[-1][-1:] if self._parts else ""
-
-
-class PieceReader(Protocol):
-    """Parser of one piece, fed character by character."""
-
-    buffer: TextBuffer
-    can_skip: bool  # the caller may append text without matches of `find_special` directly to the buffer
-    find_special: FindSpecial
-
-    @property
-    def max_chars(self) -> int: ...
-
-    def read_char(self, char: str) -> Transition | None: ...
-
-    def split_overflow(self) -> Transition:
-        """Split a piece that has reached `max_chars`."""
-
-    def finish_piece(self) -> MarkdownPiece | None:
-        """Return the buffered piece at the end of the stream, or None if it is empty."""

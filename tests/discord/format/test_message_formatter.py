@@ -5,15 +5,15 @@ import re
 import pytest
 from hypothesis import given
 
-from moot.discord.format.messages import MAX_MESSAGE_CHARS, MessageKind, PlannedMessage
-from moot.discord.format.pieces import CodeBlock, MarkdownTable, Prose
-from moot.discord.format.pipeline import (
+from moot.discord.format.message_formatter import (
     MAX_MESSAGES,
     MAX_SINGLE_MESSAGES,
     DeliveryStyle,
     StreamDelivery,
     typing_seconds,
 )
+from moot.discord.format.messages import MAX_MESSAGE_CHARS, MessageKind, PlannedMessage
+from moot.discord.format.pieces import CodeBlock, MarkdownTable, Prose
 from tests.discord.answer_strategies import (
     answer_texts,
     chunked_answers,
@@ -155,17 +155,17 @@ def test_paragraph_delivery_sends_message_when_line_ends() -> None:
     assert formatter.feed("One.\n") == []
     assert formatter.feed("T") == [PlannedMessage("One.")]
     assert formatter.feed("wo.") == []
-    assert formatter.finish_stream() == [PlannedMessage("Two.")]
+    assert formatter.flush() == [PlannedMessage("Two.")]
 
 
-def test_flush_boundary_sends_pending_text_with_closed_marks() -> None:
+def test_flush_sends_pending_text_with_closed_marks() -> None:
     for style in ("whole", "paragraphs"):
         formatter = make_formatter(style)
         assert formatter.feed("Let me **look") == []
-        assert [send.text for send in formatter.flush_boundary()] == ["Let me **look**"]
+        assert [send.text for send in formatter.flush()] == ["Let me **look**"]
         assert formatter.feed("Found:\n```py\nx") == ([PlannedMessage("Found:")] if style == "paragraphs" else [])
-        assert [send.text for send in formatter.flush_boundary()][-1].endswith("```py\nx\n```")
-        assert [send.text for send in formatter.finish_stream()] == []
+        assert [send.text for send in formatter.flush()][-1].endswith("```py\nx\n```")
+        assert [send.text for send in formatter.flush()] == []
 
 
 def test_overflow_chars_counts_text_beyond_max_messages() -> None:

@@ -2,9 +2,8 @@
 
     members = ChannelMembers(participant="Alpha", other_participants=("Beta",))
     formatter = MessageFormatter(delivery_style="typing", channel_members=members, random_source=random.random)
-    formatter.feed(delta)         # for each text delta
-    formatter.flush_boundary()    # at a tool call, or before a file of the answer
-    formatter.finish_stream()     # at the end of the turn
+    formatter.feed(delta)  # for each text delta
+    formatter.flush()      # at a tool call, before a file of the answer, and at the end of the turn
 
 Each method returns a list of messages to send now, in order. A text has 1 to 1,950 characters.
 If the turn is interrupted or retried, discard the formatter and create another.
@@ -111,13 +110,10 @@ class MessageFormatter:
         pieces = self._segmenter.feed(text)
         return self._delivery.accept_pieces(self._clean_pieces(pieces)) if pieces else []
 
-    def flush_boundary(self) -> list[PlannedMessage]:
+    def flush(self) -> list[PlannedMessage]:
         """Return all buffered text as messages. More text may follow."""
         pieces = self._clean_pieces(self._segmenter.finish_text(), last=True)
         return self._delivery.flush_pieces(pieces)
-
-    def finish_stream(self) -> list[PlannedMessage]:
-        return self.flush_boundary()
 
     def _clean_pieces(self, pieces: list[MarkdownPiece], *, last: bool = False) -> list[MarkdownPiece]:
         kept = [cleaned for piece in pieces for cleaned in self._cleaner.clean_piece(piece)]
