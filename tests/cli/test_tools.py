@@ -7,7 +7,7 @@ from typing import TextIO
 import pytest
 
 from moot.cli.tools import TerminalApprovalPolicy, open_tool_session
-from moot.engine.tools.approval_policy import ToolCallRequest
+from moot.engine.tools.toolset import ToolCallRequest
 from moot.tools.config import ServerConfig
 from moot.types.errors import UsageError
 from moot.types.events import TurnKey

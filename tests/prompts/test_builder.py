@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from moot.prompts.attachments import build_question
 from moot.prompts.builder import build_model_request, build_system_prompt
+from moot.prompts.library import load_template
 from moot.prompts.parts import Attachment
-from moot.prompts.templates import load_template
 from moot.prompts.visibility import VIEWS, View, blind, everything
 from moot.types.chunks import Text
 from moot.types.discussions import Message

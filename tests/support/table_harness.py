@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from moot.engine.runs.ephemeral import run_step_directly
 from moot.engine.runs.table import RunTable, S
 from moot.engine.tools.session import ToolSession
-from moot.engine.turns.context import RunContext
 from moot.engine.turns.model_caller import ModelCaller
+from moot.engine.turns.runner import RunContext
 from moot.providers.keys import KeyRing
 from moot.providers.provider import ChunkStream
 from moot.providers.registry import ResolvedModel

@@ -14,7 +14,7 @@ from litestar import Litestar
 from moot.app.container import Engine, build_services
 from moot.app.database_lock import lock_database
 from moot.engine import telemetry
-from moot.engine.workers import WorkerLockFiles, WorkerMonitor, worker_lock_folder
+from moot.engine.worker_monitor import WorkerLockFiles, WorkerMonitor, worker_lock_folder
 from moot.prompts.library import builtin_personas
 from moot.providers.registry import Registry
 from moot.server.app import create_app

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from typing import TextIO
 
 from moot.cli.approvals import interactive_terminal
-from moot.engine.tools.approval_policy import ApprovalState, ToolCallRequest
 from moot.engine.tools.session import ToolSession, ToolSource, group_by_server
+from moot.engine.tools.toolset import ApprovalState, ToolCallRequest
 from moot.terminal.readers import strip_control_chars
 from moot.tools.config import ServerConfig, create_configured_toolbox
 from moot.types.errors import UsageError

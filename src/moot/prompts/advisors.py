@@ -7,8 +7,8 @@ The system prompt and the current message always stay.
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from moot.prompts.library import load_template, render_template
 from moot.prompts.parts import AttachmentsByMessage, PromptPiece, attachment_pieces
-from moot.prompts.templates import load_template, render_template
 from moot.prompts.tokens import estimate_part_tokens, estimate_tokens, fit_texts, join_names, one_line
 from moot.types.chunks import Text
 from moot.types.discussions import Message

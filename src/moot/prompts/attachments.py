@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from moot.prompts.templates import load_template
+from moot.prompts.library import load_template
 from moot.types.chunks import Text
 from moot.types.errors import UsageError
 from moot.types.model_info import FileKind, file_kind

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from moot.prompts import advisors
 from moot.prompts.language import language_name
 from moot.prompts.lesson import lesson_identity, own_turn_pieces
+from moot.prompts.library import load_template
 from moot.prompts.parts import (
     AttachmentsByMessage,
     Origin,
@@ -16,7 +17,6 @@ from moot.prompts.parts import (
     group_into_messages,
     system_text,
 )
-from moot.prompts.templates import load_template
 from moot.prompts.tokens import join_names
 from moot.types.chunks import Text
 from moot.types.discussions import Message

@@ -5,7 +5,7 @@ The newest messages are kept as entries, older ones as a summary. Pure: the call
 
 from collections.abc import Sequence
 
-from moot.prompts.templates import load_template, render_template
+from moot.prompts.library import load_template, render_template
 from moot.prompts.tokens import one_line, truncate_text
 from moot.prompts.visibility import everything
 from moot.types.discord import MemoryEntry, MemorySummary

@@ -2,8 +2,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
+from moot.prompts.library import load_template
 from moot.prompts.tasks.task import MAX_ANSWER_TOKENS, analysis_request, make_cache_key
-from moot.prompts.templates import load_template
 from moot.types.requests import user_message
 
 text_lists = st.lists(

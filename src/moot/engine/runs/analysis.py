@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moot.engine.turns.context import ResolveParticipantModel, RunTranscript
 from moot.engine.turns.model_caller import ModelCaller
+from moot.engine.turns.runner import ResolveParticipantModel, RunTranscript
 from moot.engine.turns.structured_output import StructuredResult, complete_analysis
 from moot.engine.turns.token_estimates import max_prompt_chars
 from moot.prompts.tasks.task import BuildTask

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from moot.engine.model_resolution import ModelChains
 from moot.engine.runs.table import RunTable, S
 from moot.engine.tools.session import ToolSession
-from moot.engine.turns.context import RunContext
 from moot.engine.turns.model_caller import ModelCaller
+from moot.engine.turns.runner import RunContext
 from moot.engine.turns.token_estimates import combine_model_limits
 from moot.prompts.attachments import reject_unreadable_file
 from moot.prompts.parts import Attachment, AttachmentsByMessage

@@ -18,8 +18,8 @@ from moot.engine.runs.transcript import StoredTranscript
 from moot.engine.tools.approvals import PendingApprovals
 from moot.engine.tools.catalog import ToolCatalog
 from moot.engine.tools.session import ToolSession
-from moot.engine.turns.context import RunContext
 from moot.engine.turns.model_caller import ModelCaller
+from moot.engine.turns.runner import RunContext
 from moot.providers.registry import ResolvedModel
 from moot.store.retry import retry_while_unavailable
 from moot.store.runs.runs import RunCommands, RunLease

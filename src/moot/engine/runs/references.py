@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from moot.engine.attachments import load_attached_files
 from moot.engine.model_resolution import ResolveModel
-from moot.engine.turns.context import RunTranscript
 from moot.engine.turns.model_caller import ModelCaller
+from moot.engine.turns.runner import RunTranscript
 from moot.engine.turns.structured_output import StructuredResult, structured_completion
 from moot.engine.turns.token_estimates import max_prompt_chars
 from moot.prompts.parts import Attachment, AttachmentsByMessage

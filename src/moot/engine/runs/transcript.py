@@ -6,8 +6,12 @@ from msgspec.structs import replace
 
 from moot.engine import telemetry
 from moot.engine.events.writer import RunEventBuffer
-from moot.engine.runs import recovery
-from moot.engine.runs.recovery import InterruptedTurn
+from moot.engine.runs.interrupted_turns import (
+    InterruptedTurn,
+    find_interrupted_turns,
+    interrupted_lanes,
+    interrupted_message,
+)
 from moot.engine.turns.outcomes import turn_charge
 from moot.store.runs.runs import RunLease
 from moot.types.billing import Charge
@@ -53,7 +57,7 @@ class StoredTranscript:
             (event.stage, event.round) for event in earlier_events if isinstance(event, StageStarted)
         }
         # Turns that a crash cut off after clients had received events of them.
-        self._interrupted_turns = recovery.find_interrupted_turns(earlier_events)
+        self._interrupted_turns = find_interrupted_turns(earlier_events)
         self._load_events = load_events
         self._open_turns: set[TurnKey] = set()  # started in this execution and not ended
 
@@ -95,7 +99,7 @@ class StoredTranscript:
         status = received.status if turn_end.status == "failed" else turn_end.status
         turn_end = replace(received, status=status, fault=turn_end.fault)
         prompt_fields = {name: getattr(message, name) for name in ("view", "visible_until", "instructions")}
-        return turn_end, replace(recovery.interrupted_message(self._lease, turn_end), **prompt_fields)
+        return turn_end, replace(interrupted_message(self._lease, turn_end), **prompt_fields)
 
     def discard_failed_turns(self, participant: str) -> None:
         messages = [m for m in self.messages if m.run == self._lease.run]
@@ -109,11 +113,11 @@ class StoredTranscript:
     async def end_open_turns(self, reason: StopReason | None) -> None:
         """Commit an end for turns that are not retried, or that an internal error cut off."""
         if self._open_turns:
-            self._interrupted_turns = recovery.find_interrupted_turns(await self._load_events())
+            self._interrupted_turns = find_interrupted_turns(await self._load_events())
         for interrupted in tuple(self._interrupted_turns.values()):
             turn_end = interrupted.turn_end_event(reason)
-            message = recovery.interrupted_message(self._lease, turn_end)
-            lanes = recovery.interrupted_lanes(turn_end)
+            message = interrupted_message(self._lease, turn_end)
+            lanes = interrupted_lanes(turn_end)
             await self._commit_turn(turn_end, message, lanes, [turn_charge(turn_end)])
         self._interrupted_turns.clear()
         self._open_turns.clear()

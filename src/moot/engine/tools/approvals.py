@@ -6,7 +6,7 @@ A user may answer through any process. The answer is stored, and a notification 
 import asyncio
 from collections.abc import Mapping
 
-from moot.engine.tools.approval_policy import ApprovalState, ToolCallRequest
+from moot.engine.tools.toolset import ApprovalState, ToolCallRequest
 from moot.store.runs.approvals import Approvals, RequestedCall
 from moot.store.runs.runs import RunLease
 from moot.types.events import ApprovalRequested

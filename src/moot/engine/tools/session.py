@@ -5,8 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from msgspec import Struct
 
-from moot.engine.tools.approval_policy import ApprovalPolicy
-from moot.engine.tools.toolset import ToolBinding, Toolset
+from moot.engine.tools.toolset import ApprovalPolicy, ToolBinding, Toolset
 from moot.tools.toolbox import Toolbox
 from moot.types.errors import MootError
 from moot.types.participants import Participant

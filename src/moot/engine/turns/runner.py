@@ -5,15 +5,16 @@ A turn that is already stored is not called or charged again, so a run can be re
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from typing import Protocol
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from moot.engine.tools.session import ToolSession
 from moot.engine.tools.toolset import Toolset
 from moot.engine.turns.attempts import NewLessonParser
-from moot.engine.turns.context import ResolveParticipantModel, RunContext, RunTranscript, TurnOptions
 from moot.engine.turns.model_caller import ModelCaller
 from moot.engine.turns.outcomes import (
     LATE_MESSAGE,
@@ -23,23 +24,25 @@ from moot.engine.turns.outcomes import (
     turn_message,
 )
 from moot.engine.turns.token_estimates import PROMPT_CHARS_CEILING, estimate_usage, max_prompt_chars
-from moot.engine.waits import wait_at_most
 from moot.modes.table import BuildInstructions
 from moot.prompts.builder import build_model_request
 from moot.prompts.lesson import replay_messages
+from moot.prompts.parts import AttachmentsByMessage
 from moot.prompts.visibility import View, everything, messages_visible_to_all
 from moot.providers.registry import ResolvedModel
-from moot.streaming.cancellation import StopSignal
+from moot.streaming.cancellation import StopSignal, wait_at_most
 from moot.streaming.lesson_turn import LessonTurnParser
 from moot.streaming.speaker_labels import SpeakerNames
 from moot.types.action_docs import lesson_item_schema
-from moot.types.billing import format_usd
-from moot.types.debate import Lane
-from moot.types.discussions import Message
+from moot.types.billing import Charge, format_usd
+from moot.types.debate import Lane, LaneStatus
+from moot.types.discussions import Message, MessageRole
 from moot.types.errors import UsageError
 from moot.types.events import (
     ANSWERED_STATUSES,
     STATUS_BY_STOP_REASON,
+    AnalysisResult,
+    Event,
     InstructionsSent,
     Notice,
     TurnEnded,
@@ -52,6 +55,66 @@ from moot.types.primitives import new_id
 from moot.types.run_plan import RunPlan
 
 TOOL_OPEN_SECONDS = 90.0  # for all tool servers together; each has a shorter timeout
+
+ResolveParticipantModel = Callable[[Participant], Awaitable[Sequence[ResolvedModel]]]
+
+
+class RunTranscript(Protocol):
+    """Messages and results of a run, and the methods that add to them.
+
+    `StoredTranscript` writes to the database, `MemoryTranscript` keeps everything in memory.
+    """
+
+    @property
+    def messages(self) -> Sequence[Message]: ...
+
+    @property
+    def analysis_results(self) -> Sequence[AnalysisResult]: ...
+
+    @property
+    def spent_usd(self) -> float:
+        """Cost of the run until now, including failed calls; calls without a known price count 0."""
+        ...
+
+    def has_open_turn(self, turn_key: TurnKey) -> bool:
+        """Whether clients have received events of the turn, but not its end."""
+        ...
+
+    async def append_events(self, events: list[Event]) -> None:
+        """Queue events without waiting until they are stored."""
+        ...
+
+    async def commit_event(
+        self,
+        event: Event,
+        message: Message | None = None,
+        *,
+        lanes: Sequence[Lane] = (),
+        charges: Sequence[Charge] = (),
+    ) -> int:
+        """Store an event and its records in one transaction; return the message number after the commit."""
+        ...
+
+    def discard_failed_turns(self, participant: str) -> None:
+        """Remove failed turns of the participant and their instructions from `messages`, before a retry."""
+        ...
+
+
+class RunContext(Struct, frozen=True, kw_only=True):
+    run: str
+    discussion: str  # empty if the run is not stored
+    plan: RunPlan
+    revision: int = 0  # raised by each retry
+    attachments: AttachmentsByMessage = {}
+
+
+class TurnOptions(Struct, frozen=True, kw_only=True):
+    view: View = everything  # selects the visible messages
+    instructions: str = ""  # added to the prompt, not stored as a message
+    build_instructions: BuildInstructions | None = None  # builds a hidden message that is stored before the turn
+    role: MessageRole = "assistant"  # of the stored answer
+    lane_status: LaneStatus | None = None  # if set, the turn runs in a lane, which gets this status with an answer
+    with_actions: bool = False  # the answer is a JSON array of speech and actions
 
 
 class TurnRunner:
@@ -167,7 +230,7 @@ class TurnRunner:
             await self._transcript.append_events([Notice(kind="max_cost", message=text)])
             self._stop.request_stop("max_cost")
 
-    async def _enforce_budget(self, cost: float) -> None:
+    async def _enforce_cost_limits(self, cost: float) -> None:
         """Stop the run if the uncommitted cost of the turn reaches the limit of the run or the weekly budget."""
         await self._stop_at_max_cost(cost)
         if self._tool_session is None or self._stop.reason is not None:
@@ -275,7 +338,7 @@ class TurnRunner:
                 self.plan.limits_for_model,
                 new_lesson_parser,
                 toolset,
-                self._enforce_budget,
+                self._enforce_cost_limits,
                 # A synthesis may start with the name of any participant.
                 self._speaker_names(participant) if options.role == "assistant" else None,
             )
@@ -303,7 +366,7 @@ class TurnRunner:
 
     async def _commit_turn(self, turn_end: TurnEnded, options: TurnOptions, visible_until: int) -> TurnStatus:
         message = replace(
-            turn_message(self._run_context, turn_end),
+            turn_message(self._run_context.run, self._run_context.discussion, self._run_context.plan, turn_end),
             role=options.role,
             thread=_lane_thread(turn_end.turn_key, options),
             view=options.view.__name__,

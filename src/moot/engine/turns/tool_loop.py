@@ -24,24 +24,24 @@ MAX_ERRORS_IN_A_ROW = 5
 PARAGRAPH_BREAK = "\n\n"
 
 CallModel = Callable[[ModelRequest], Awaitable[StreamResult]]
-EnforceBudget = Callable[[float], Awaitable[None]]
+EnforceCostLimits = Callable[[float], Awaitable[None]]
 
 
-async def ignore_budget(_: float) -> None:
-    """Default without a budget."""
+async def ignore_cost_limits(_: float) -> None:
+    """Default without limits."""
 
 
 class ToolLoop:
-    """`enforce_budget` is called between rounds with the cost of the turn; it may request a stop."""
+    """`enforce_cost_limits` is called between rounds with the cost of the turn; it may request a stop."""
 
     def __init__(
-        self, turn: TurnAttempts, toolset: Toolset, call_model: CallModel, enforce_budget: EnforceBudget
+        self, turn: TurnAttempts, toolset: Toolset, call_model: CallModel, enforce_cost_limits: EnforceCostLimits
     ) -> None:
         self.tool_uses: list[ToolUse] = []
         self._turn = turn
         self._toolset = toolset
         self._call_model = call_model
-        self._enforce_budget = enforce_budget
+        self._enforce_cost_limits = enforce_cost_limits
         self._combined = StreamResult("completed")
         self._emit = turn.emit
         self._approval_stop = turn.stop
@@ -88,7 +88,7 @@ class ToolLoop:
     async def _check_end(self, rounds: int) -> StreamResult | None:
         """Return the result with which the loop ends, or None if it continues."""
         if self._stop.reason is None:
-            await self._enforce_budget(self._turn.cost)
+            await self._enforce_cost_limits(self._turn.cost)
         if self._stop.reason is not None:
             return StreamResult(self._stop.reason)
         failed = list(takewhile(lambda use: use.is_error, reversed(self.tool_uses)))

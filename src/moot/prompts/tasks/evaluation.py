@@ -7,8 +7,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from moot.prompts.attachments import quote_block
-from moot.prompts.library import persona_prompt
-from moot.prompts.templates import load_template, render_template
+from moot.prompts.library import load_template, persona_prompt, render_template
 from moot.prompts.tokens import fit_texts, truncate_text
 from moot.types.chunks import Text
 from moot.types.errors import UsageError

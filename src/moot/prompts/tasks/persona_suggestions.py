@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from moot.prompts.attachments import quote_block
-from moot.prompts.templates import load_template
+from moot.prompts.library import load_template
 from moot.prompts.tokens import one_line
 from moot.types.chunks import Text
 from moot.types.personas import (

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from moot.prompts.templates import load_template
+from moot.prompts.library import load_template
 from moot.types.discussions import Message
 from moot.types.events import AnalysisResult
 from moot.types.requests import ModelRequest, user_message

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from moot.engine.runs.recovery import InterruptedTurn, find_interrupted_turns, interrupted_message
+from moot.engine.runs.interrupted_turns import InterruptedTurn, find_interrupted_turns, interrupted_message
 from moot.store.runs.runs import RunLease
 from moot.types.actions import Action
 from moot.types.chunks import Usage

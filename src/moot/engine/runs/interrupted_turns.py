@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from moot.engine.turns.context import RunContext
 from moot.engine.turns.outcomes import turn_message
 from moot.engine.turns.token_estimates import estimate_usage
 from moot.store.runs.runs import RunLease
@@ -85,7 +84,7 @@ def _tool_use(state: ToolCallState) -> ToolUse:
 
 
 def interrupted_message(lease: RunLease, turn_end: TurnEnded) -> Message:
-    message = turn_message(RunContext(run=lease.run, discussion=lease.discussion, plan=lease.plan), turn_end)
+    message = turn_message(lease.run, lease.discussion, lease.plan, turn_end)
     if turn_end.stage in LANE_STAGES:
         return replace(message, thread=turn_end.participant)
     return replace(message, role="synthesis") if turn_end.stage == "synthesis" else message

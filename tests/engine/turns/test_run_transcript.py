@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from msgspec.structs import replace
 
-from moot.engine.turns.context import RunTranscript
+from moot.engine.turns.runner import RunTranscript
 from moot.store.database import Database
 from moot.types.billing import Charge
 from moot.types.discussions import Message
