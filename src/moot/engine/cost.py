@@ -144,10 +144,7 @@ class DryRun:
         with_actions: bool = False,
     ) -> TurnStatus:
         options = TurnOptions(
-            view=view,
-            instructions=instruction,
-            build_instructions=build_instructions,
-            with_actions=with_actions,
+            view=view, instructions=instruction, build_instructions=build_instructions, with_actions=with_actions
         )
         self.messages += self._simulate_turn(TurnKey(participant.id, stage, round), options)
         return "completed"

@@ -126,10 +126,7 @@ def _message_pieces(message: Message, attachments: AttachmentsByMessage) -> list
         return [PromptPiece("user", "instructions", Text(message.content), None, message.id)]
     at = datetime.fromtimestamp(message.created_at, UTC)
     words = Text(f"[{at:%Y-%m-%d %H:%M}] {message.content}")
-    return [
-        *attachment_pieces(attachments, message.id),
-        PromptPiece("user", "message", words, None, message.id),
-    ]
+    return [*attachment_pieces(attachments, message.id), PromptPiece("user", "message", words, None, message.id)]
 
 
 def _render_answers(template: str, answers: Sequence[Message], max_chars: int | None = None) -> str:

@@ -13,11 +13,7 @@ from moot.types.errors import UsageError
 from moot.types.model_info import FileKind, file_kind
 from moot.types.requests import File, ModelMessage, ModelRequest, Part, user_message
 
-KIND_DESCRIPTIONS: dict[FileKind | None, str] = {
-    "text": "a text file",
-    "image": "an image",
-    "pdf": "a PDF file",
-}
+KIND_DESCRIPTIONS: dict[FileKind | None, str] = {"text": "a text file", "image": "an image", "pdf": "a PDF file"}
 
 
 class NamedFile(Protocol):

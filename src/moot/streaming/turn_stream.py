@@ -16,13 +16,7 @@ from msgspec import Meta, Struct
 from moot.providers.provider import ChunkStream
 from moot.streaming.cancellation import StopSignal, StreamTimeouts
 from moot.streaming.lesson_turn import ActionPerformed, LessonTurnParser, RejectedAction
-from moot.streaming.reasoning_tags import (
-    ReasoningTagParser,
-    StreamPiece,
-    TextPiece,
-    TextRetraction,
-    ThoughtPiece,
-)
+from moot.streaming.reasoning_tags import ReasoningTagParser, StreamPiece, TextPiece, TextRetraction, ThoughtPiece
 from moot.streaming.speaker_labels import SpeakerLabelFilter
 from moot.types.chunks import Chunk, Done, Failed, FinishReason, Progress, Text, Thought, ToolCall, Usage
 from moot.types.events import (
@@ -292,9 +286,7 @@ class StreamConsumer:
         self._characters += characters
         if self._characters > self._limits.characters:
             self._fault = make_fault(
-                "bad_response",
-                f"The answer was stopped at {self._limits.characters:,} characters.",
-                retryable=False,
+                "bad_response", f"The answer was stopped at {self._limits.characters:,} characters.", retryable=False
             )
 
     def _events_for_pieces(self, pieces: list[StreamPiece]) -> list[Event]:

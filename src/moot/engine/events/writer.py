@@ -75,11 +75,7 @@ class RunEventBuffer:
             await self._writer.flush_events()
 
     async def commit(
-        self,
-        event: Event,
-        message: Message | None = None,
-        lanes: Sequence[Lane] = (),
-        charges: Sequence[Charge] = (),
+        self, event: Event, message: Message | None = None, lanes: Sequence[Lane] = (), charges: Sequence[Charge] = ()
     ) -> int:
         """Write an event and its records in one transaction. Returns after the commit, with the message number or 0."""
         self._pending_records.append((message, lanes, charges))

@@ -79,9 +79,5 @@ class AnalysisRunner:
 
 def _analysis_charge(purpose: CallPurpose, participant: Participant, answer: StructuredResult[Any]) -> Charge:
     return Charge(
-        purpose=purpose,
-        model=answer.model,
-        usage=answer.usage,
-        cost_usd=answer.cost_usd,
-        participant=participant.id,
+        purpose=purpose, model=answer.model, usage=answer.usage, cost_usd=answer.cost_usd, participant=participant.id
     )

@@ -243,10 +243,7 @@ class EphemeralRuns:
         return len(self._stops_by_task)
 
     async def stream(
-        self,
-        ephemeral_run: EphemeralRun,
-        budget_guard: BudgetGuard | None = None,
-        stop: StopSignal | None = None,
+        self, ephemeral_run: EphemeralRun, budget_guard: BudgetGuard | None = None, stop: StopSignal | None = None
     ) -> BatchStream[Event]:
         """Yield events of a run.
 

@@ -88,8 +88,7 @@ class RunExecution:
                 earlier_events = await self._load_events()
             await event_buffer.append_events([_first_event(lease, earlier_events)])
             transcript, _ = await asyncio.gather(
-                self._load_transcript(lease, event_buffer, earlier_events),
-                self.refresh_commands(),
+                self._load_transcript(lease, event_buffer, earlier_events), self.refresh_commands()
             )
             status = await self._run_mode(lease, transcript)
         except Exception:

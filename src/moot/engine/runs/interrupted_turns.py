@@ -14,15 +14,7 @@ from moot.store.runs.runs import RunLease
 from moot.streaming.lesson_turn import encode_lesson_items
 from moot.types.debate import LANE_STAGES, Lane
 from moot.types.discussions import Message
-from moot.types.events import (
-    STATUS_BY_STOP_REASON,
-    Answer,
-    Event,
-    StopReason,
-    TurnEnded,
-    TurnKey,
-    TurnStatus,
-)
+from moot.types.events import STATUS_BY_STOP_REASON, Answer, Event, StopReason, TurnEnded, TurnKey, TurnStatus
 from moot.types.requests import ModelRequest
 from moot.types.run_state import ToolCallState, TurnState, fold_events
 from moot.types.tools import ToolUse
@@ -93,10 +85,4 @@ def interrupted_message(lease: RunLease, turn_end: TurnEnded) -> Message:
 def interrupted_lanes(turn_end: TurnEnded) -> list[Lane]:
     if turn_end.stage not in LANE_STAGES:
         return []
-    return [
-        Lane(
-            participant=turn_end.participant,
-            status="error",
-            error="It was interrupted before it had answered.",
-        )
-    ]
+    return [Lane(participant=turn_end.participant, status="error", error="It was interrupted before it had answered.")]

@@ -112,11 +112,7 @@ class ReferenceResolver:
         raise NotFound(f'@"{reference.title}" {problem}. It is sent as plain text.')
 
     async def _ensure_summary(
-        self,
-        reference: DiscussionReference,
-        discussion_id: str,
-        run_transcript: RunTranscript,
-        stop: StopSignal,
+        self, reference: DiscussionReference, discussion_id: str, run_transcript: RunTranscript, stop: StopSignal
     ) -> None:
         message_count = await self._summaries.count_public_messages(discussion_id)
         known = await self._summaries.newest_summary(reference.lease.tenant, discussion_id)
@@ -150,11 +146,7 @@ class ReferenceResolver:
         timer = asyncio.get_running_loop().call_later(SUMMARY_SECONDS, call_stop.request_stop, "late")
         try:
             return await structured_completion(
-                self._model_caller,
-                chain,
-                reference_summary_request(material.text),
-                SummaryPoints,
-                stop=call_stop,
+                self._model_caller, chain, reference_summary_request(material.text), SummaryPoints, stop=call_stop
             )
         finally:
             timer.cancel()
@@ -213,9 +205,7 @@ def _new_summary(
 
 
 def _reference_event(
-    reference: DiscussionReference,
-    summary: DiscussionSummary,
-    answer: StructuredResult[SummaryPoints] | None = None,
+    reference: DiscussionReference, summary: DiscussionSummary, answer: StructuredResult[SummaryPoints] | None = None
 ) -> ReferenceSummarized:
     return ReferenceSummarized(
         cache_key=reference.cache_key,

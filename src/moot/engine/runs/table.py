@@ -177,10 +177,7 @@ class RunTable:
     ) -> TurnStatus:
         turn_key = TurnKey(participant.id, stage, round)
         options = TurnOptions(
-            view=view,
-            instructions=instruction,
-            build_instructions=build_instructions,
-            with_actions=with_actions,
+            view=view, instructions=instruction, build_instructions=build_instructions, with_actions=with_actions
         )
         status = await self._run_step(_step_name(turn_key), lambda: self._turn_runner.run(turn_key, options))
         self._turn_statuses.append(status)

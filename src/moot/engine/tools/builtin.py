@@ -58,12 +58,7 @@ class BuiltinTools:
     """The `Toolbox` of the built-in tools for one discussion. Every query is limited to its tenant."""
 
     def __init__(
-        self,
-        tenant: str,
-        discussion: str,
-        discussions: Discussions,
-        search: InsightSearch,
-        whiteboards: Whiteboards,
+        self, tenant: str, discussion: str, discussions: Discussions, search: InsightSearch, whiteboards: Whiteboards
     ) -> None:
         self._tenant = tenant
         self._discussion = discussion

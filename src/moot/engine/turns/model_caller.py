@@ -143,11 +143,7 @@ class ModelCaller:
         raise AssertionError("the last model returns")
 
     async def complete_request(
-        self,
-        chain: Sequence[ResolvedModel],
-        request: ModelRequest,
-        stop: StopSignal,
-        emit: Emit = discard_events,
+        self, chain: Sequence[ResolvedModel], request: ModelRequest, stop: StopSignal, emit: Emit = discard_events
     ) -> TurnEnded:
         """Call a model outside a turn, for example to create a title or a summary."""
         ended = await self.call(NO_PARTICIPANT, chain, request, stop, emit)

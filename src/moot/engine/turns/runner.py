@@ -16,13 +16,7 @@ from moot.engine.tools.session import ToolSession
 from moot.engine.tools.toolset import Toolset
 from moot.engine.turns.attempts import NewLessonParser
 from moot.engine.turns.model_caller import ModelCaller
-from moot.engine.turns.outcomes import (
-    LATE_MESSAGE,
-    rejection_turn_end,
-    stop_message,
-    turn_charge,
-    turn_message,
-)
+from moot.engine.turns.outcomes import LATE_MESSAGE, rejection_turn_end, stop_message, turn_charge, turn_message
 from moot.engine.turns.token_estimates import PROMPT_CHARS_CEILING, estimate_usage, max_prompt_chars
 from moot.modes.table import BuildInstructions
 from moot.prompts.builder import build_model_request
@@ -185,11 +179,7 @@ class TurnRunner:
             build_instructions(messages, run, participant.id, PROMPT_CHARS_CEILING) if build_instructions else ""
         )
         request = build_model_request(
-            self.plan,
-            participant,
-            view(messages, participant.id, run),
-            instructions,
-            self._run_context.attachments,
+            self.plan, participant, view(messages, participant.id, run), instructions, self._run_context.attachments
         )
         longest = max((m.content for m in messages if m.run == run and m.participant), key=len, default="")
         try:

@@ -58,9 +58,7 @@ async def structured_completion(
     `check` returns an error message for a value that parses but is wrong. Faults are returned, not raised.
     """
     current = replace(
-        request,
-        system=with_schema_prompt(request.system, type_),
-        json_schema=Raw(_encode_json(strict_schema(type_))),
+        request, system=with_schema_prompt(request.system, type_), json_schema=Raw(_encode_json(strict_schema(type_)))
     )
     result: StructuredResult[T] = StructuredResult(value=None, model="", usage=Usage(), cost_usd=0.0)
     value: T | str = ""

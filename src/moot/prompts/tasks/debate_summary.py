@@ -84,9 +84,7 @@ def _build_summary(
         original_prompt=original_prompt,
         overview=answer.overview,
         cross_model=TableSummary(
-            agreements=answer.agreements,
-            disagreements=answer.disagreements,
-            convergence_summary=answer.convergence,
+            agreements=answer.agreements, disagreements=answer.disagreements, convergence_summary=answer.convergence
         ),
         per_model=tuple(
             ParticipantSummary(participant=who.id, **asdict(rows.get(who.id, empty))) for who in participants

@@ -164,9 +164,7 @@ def _make_decision(context: DirectorContext, next: str, reason: str) -> SpeakerS
 def _decision_cache_key(context: DirectorContext) -> str:
     """Includes which turns were empty: a retry that changes a turn also changes the key."""
     return make_cache_key(
-        "decision",
-        str(context.turn),
-        *(f"{one.participant} {one.is_silent}" for one in context.previous_turns),
+        "decision", str(context.turn), *(f"{one.participant} {one.is_silent}" for one in context.previous_turns)
     )
 
 

@@ -56,9 +56,7 @@ def judge_request(question: str, answer: str, assertions: Sequence[str], max_cha
         system=load_template("judge_by_assertions"),
         messages=(
             user_message(
-                quote_block("The question", asked),
-                quote_block("The answer", given),
-                number_assertions(assertions),
+                quote_block("The question", asked), quote_block("The answer", given), number_assertions(assertions)
             ),
         ),
         temperature=0.0,
@@ -119,8 +117,7 @@ class RewriteTarget(Struct, frozen=True, kw_only=True):
         if self.persona is not None:
             return persona_prompt(replace(self.persona, **{self.field: text}))
         return render_template(
-            "part",
-            {"name": self.participant.name, "description": text.strip(), "traits": "", "specialisations": ""},
+            "part", {"name": self.participant.name, "description": text.strip(), "traits": "", "specialisations": ""}
         )
 
 

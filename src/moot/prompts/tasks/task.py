@@ -29,10 +29,7 @@ BuildTask = Callable[[Sequence[Message], str, int], AnalysisTask]  # arguments: 
 
 def analysis_request(template: str, material: str) -> ModelRequest:
     return ModelRequest(
-        model="",
-        system=load_template(template),
-        messages=(user_message(material),),
-        max_tokens=MAX_ANSWER_TOKENS,
+        model="", system=load_template(template), messages=(user_message(material),), max_tokens=MAX_ANSWER_TOKENS
     )
 
 
