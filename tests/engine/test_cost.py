@@ -20,7 +20,7 @@ from moot.engine.cost import (
     simulate_calls,
 )
 from moot.engine.turns.token_estimates import estimate_usage
-from moot.prompts.builder import build_system_prompt
+from moot.prompts.builder import build_model_request
 from moot.prompts.parts import Attachment
 from moot.prompts.tokens import TOKENS_PER_FILE, estimate_tokens
 from moot.providers.scripted.scripts import Script
@@ -62,7 +62,7 @@ def count_purposes(forecast_result: Forecast) -> Counter[str]:
 def test_forecast_counts_system_prompt_message_and_default_answer_length() -> None:
     found = forecast_plan(make_plan("parallel", "a/one", "b/two"))
     plan = make_plan("parallel", "a/one", "b/two")
-    reads = estimate_tokens(build_system_prompt(plan, plan.participants[0])) + estimate_tokens(QUESTION_TEXT)
+    reads = estimate_tokens(build_model_request(plan, plan.participants[0], ()).system) + estimate_tokens(QUESTION_TEXT)
     alpha = found.lines[0]
     assert (alpha.participant, alpha.model, alpha.calls) == ("alpha", "a/one", 1)
     assert (alpha.input, alpha.output, alpha.cost_usd) == (reads, ANSWER_TOKENS, reads + ANSWER_TOKENS)
@@ -97,7 +97,7 @@ def test_forecast_counts_the_calls_of_every_mode(plan: RunPlan, calls: int) -> N
 )
 def test_forecast_counts_earlier_answers_as_input_of_later_turns(plan: RunPlan, more: int) -> None:
     prompt_input = sum(
-        (estimate_tokens(build_system_prompt(plan, who)) + estimate_tokens(QUESTION_TEXT)) * line.calls
+        (estimate_tokens(build_model_request(plan, who, ()).system) + estimate_tokens(QUESTION_TEXT)) * line.calls
         for who, line in zip(plan.participants, forecast_plan(plan).lines, strict=True)
     )
     answer_input = forecast_plan(plan).input - prompt_input

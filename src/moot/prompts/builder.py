@@ -67,10 +67,6 @@ def build_pieces(
     return system + _ensure_user_ends(pieces)
 
 
-def build_system_prompt(plan: RunPlan, participant: Participant, visible_messages: Sequence[Message] = ()) -> str:
-    return system_text(_system_layers(plan, participant, visible_messages))
-
-
 def _system_layers(
     plan: RunPlan, participant: Participant, visible_messages: Sequence[Message]
 ) -> Iterator[PromptPiece]:

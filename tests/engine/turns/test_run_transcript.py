@@ -44,7 +44,7 @@ async def test_spent_usd_sums_known_costs(
         charge = Charge(
             purpose="answer", model="lab/one", usage=make_turn_ended().usage, cost_usd=cost, participant="alpha"
         )
-        await transcript.commit_event(make_turn_ended(), answer if cost == 0.5 else None, charges=[charge])
+        await transcript.commit_event(make_turn_ended(), answer if cost == 0.5 else None, charge=charge)
     assert transcript.spent_usd == 0.75
 
 

@@ -94,11 +94,11 @@ class MemoryTranscript:
         message: Message | None = None,
         *,
         lanes: Sequence[Lane] = (),  # noqa: ARG002 - lanes are not stored here
-        charges: Sequence[Charge] = (),
+        charge: Charge | None = None,
     ) -> int:
-        self.spent_usd += sum(charge.cost_usd or 0.0 for charge in charges)
-        if charges:
-            await self._record_charges(charges)
+        if charge is not None:
+            self.spent_usd += charge.cost_usd or 0.0
+            await self._record_charges([charge])
         if message is not None:
             self.messages.append(replace(message, seq=len(self.messages) + 1))
         if isinstance(event, ANALYSIS_RESULTS):
@@ -140,20 +140,21 @@ class EphemeralRun(Struct, frozen=True, kw_only=True):
         plan = self.plan
         if plan.spec.private_threads:
             plan = replace(plan, model_limits=await asyncio.to_thread(self._limits_by_model))
-        attachments = {**self.attachments, message.id: tuple(map(Attachment, files))}
-        table = RunTable(
-            RunContext(run=run_log.run, discussion="", plan=plan, attachments=attachments),
-            MemoryTranscript(run_log, [*self.earlier, message], record_charges),
-            self._resolve_model,
-            model_caller,
-            stop,
-            run_step_directly,
-            tool_session,
+        context = RunContext(
+            run=run_log.run,
+            discussion="",
+            plan=plan,
+            attachments={**self.attachments, message.id: tuple(map(Attachment, files))},
+            transcript=MemoryTranscript(run_log, [*self.earlier, message], record_charges),
+            resolve_model=self._resolve_model,
+            model_caller=model_caller,
+            stop=stop,
+            tool_session=tool_session,
         )
         await run_log.append_events([RunStarted(participants=plan.participants)])
         if tool_session is None and (names := [who.name for who in plan.responding_participants if who.tools]):
             await run_log.append_events([Notice(kind="tools", message=NO_TOOLS_NOTICE.format(", ".join(names)))])
-        ended = RunEnded(status=await table.run_mode())
+        ended = RunEnded(status=await RunTable(context, run_step_directly).run_mode())
         await run_log.append_events([ended])
         return ended
 

@@ -128,27 +128,24 @@ class RunExecution:
             return await _fail_run(transcript, f"This run was restarted {MAX_EXECUTIONS} times and never finished.")
         await self._deps.reference_resolver.resolve_references(lease, transcript, self._stop)
         attachments = await retry_while_unavailable(load_attachments)(self._stores, lease.tenant, transcript.messages)
-        run_context = RunContext(
-            run=lease.run,
-            discussion=lease.discussion,
-            plan=lease.plan,
-            revision=lease.revision,
-            attachments=attachments,
-        )
 
         async def resolve_model(participant: Participant) -> Sequence[ResolvedModel]:
             return await retry_while_unavailable(self._deps.resolve_model)(lease.tenant, participant.model)
 
         async with self._open_tool_session(lease) as tool_session:
-            self._table = RunTable(
-                run_context,
-                transcript,
-                resolve_model,
-                self._deps.model_caller,
-                self._stop,
-                self._durable_step,
-                tool_session,
+            context = RunContext(
+                run=lease.run,
+                discussion=lease.discussion,
+                plan=lease.plan,
+                revision=lease.revision,
+                attachments=attachments,
+                transcript=transcript,
+                resolve_model=resolve_model,
+                model_caller=self._deps.model_caller,
+                stop=self._stop,
+                tool_session=tool_session,
             )
+            self._table = RunTable(context, self._durable_step)
             self._forward_commands(self._table)
             status = await self._table.run_mode()
         await transcript.end_open_turns(self._stop.reason)

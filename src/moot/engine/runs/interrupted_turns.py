@@ -5,8 +5,7 @@
 
 from collections.abc import Iterable
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from moot.engine.turns.outcomes import turn_message
 from moot.engine.turns.token_estimates import estimate_usage
@@ -14,51 +13,33 @@ from moot.store.runs.runs import RunLease
 from moot.streaming.lesson_turn import encode_lesson_items
 from moot.types.debate import LANE_STAGES, Lane
 from moot.types.discussions import Message
-from moot.types.events import STATUS_BY_STOP_REASON, Answer, Event, StopReason, TurnEnded, TurnKey, TurnStatus
+from moot.types.events import Answer, Event, TurnEnded, TurnKey
 from moot.types.requests import ModelRequest
 from moot.types.run_state import ToolCallState, TurnState, fold_events
 from moot.types.tools import ToolUse
 
 
-class InterruptedTurn(Struct, frozen=True):
-    """A turn with a start event and no end event, and the answer that clients have received of it."""
+def find_interrupted_turns(events: Iterable[Event]) -> dict[TurnKey, TurnEnded]:
+    """Return an end for each turn that started and did not end, with the text that clients have received of it.
 
-    turn_key: TurnKey
-    model: str
-    answer: Answer = Answer()
-
-    def turn_end_event(self, reason: StopReason | None) -> TurnEnded:
-        """Build an end event with the received text. `reason` is None after a crash, without a stop request.
-
-        The usage is an estimate of the output only, and the cost is unknown.
-        """
-        received = (self.answer.lesson_items or self.answer.text) + self.answer.thoughts
-        cut: TurnStatus = "partial" if self.answer.text or self.answer.lesson_items else "failed"
-        return TurnEnded(
-            participant=self.turn_key.participant,
-            stage=self.turn_key.stage,
-            round=self.turn_key.round,
-            status=STATUS_BY_STOP_REASON[reason] if reason else cut,
-            message=self.answer,
-            model=self.model,
-            usage=estimate_usage(ModelRequest(model=self.model, messages=()), len(received)),
-            cost_usd=None,
-        )
+    A second start event of a turn discards the text before it.
+    """
+    return {turn.key: _turn_end(turn) for turn in fold_events(events).live_turns if turn.attempt}
 
 
-def find_interrupted_turns(events: Iterable[Event]) -> dict[TurnKey, InterruptedTurn]:
-    """Return turns that started and did not end. A second start event of a turn discards the text before it."""
-    live_turns = [turn for turn in fold_events(events).live_turns if turn.attempt]
-    return {turn.key: InterruptedTurn(turn.key, turn.model, _received_answer(turn)) for turn in live_turns}
-
-
-def _received_answer(turn: TurnState) -> Answer:
+def _turn_end(turn: TurnState) -> TurnEnded:
+    """The usage is an estimate of the output only, and the cost is unknown."""
     items = [part if isinstance(part, str) else part.action for part in turn.parts]
-    return Answer(
-        turn.text,
-        turn.thoughts,
-        lesson_items=encode_lesson_items(items) if any(turn.actions) else "",
-        tools=tuple(map(_tool_use, turn.calls.values())),
+    lesson_items = encode_lesson_items(items) if any(turn.actions) else ""
+    tools = tuple(map(_tool_use, turn.calls.values()))
+    received = (lesson_items or turn.text) + turn.thoughts
+    return TurnEnded(
+        **asdict(turn.key),
+        status="partial" if turn.text or lesson_items else "failed",
+        message=Answer(turn.text, turn.thoughts, lesson_items=lesson_items, tools=tools),
+        model=turn.model,
+        usage=estimate_usage(ModelRequest(model=turn.model, messages=()), len(received)),
+        cost_usd=None,
     )
 
 

@@ -130,11 +130,11 @@ class ReferenceResolver:
         if answer.value is None:
             reason = answer.fault.message if answer.fault else "It was stopped, or took too long."
             text = f'There is no summary of "{reference.title}". {reason}'
-            await run_transcript.commit_event(Notice(kind="missing", message=text, charge=charge), charges=[charge])
+            await run_transcript.commit_event(Notice(kind="missing", message=text, charge=charge), charge=charge)
             return
         new = _new_summary(discussion_id, answer, answer.value, message_count)
         await self._summaries.save_summary(reference.payer, new, charge)
-        await run_transcript.commit_event(_reference_event(reference, new, answer), charges=[charge])
+        await run_transcript.commit_event(_reference_event(reference, new, answer), charge=charge)
 
     async def _request_summary(
         self, lease: RunLease, messages: Sequence[Message], stop: StopSignal

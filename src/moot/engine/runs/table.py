@@ -11,10 +11,8 @@ from typing import Protocol, TypeVar, cast
 
 import msgspec
 
-from moot.engine.runs.analysis import AnalysisRunner
-from moot.engine.tools.session import ToolSession
-from moot.engine.turns.model_caller import ModelCaller
-from moot.engine.turns.runner import ResolveParticipantModel, RunContext, RunTranscript, TurnOptions, TurnRunner
+from moot.engine.runs.analysis import run_analysis
+from moot.engine.turns.runner import RunContext, TurnOptions, TurnRunner
 from moot.modes import program_for_plan
 from moot.modes.table import BuildInstructions
 from moot.prompts.tasks.task import BuildTask
@@ -113,22 +111,13 @@ class QuorumBarrier:
 
 
 class RunTable:
-    def __init__(
-        self,
-        run_context: RunContext,
-        transcript: RunTranscript,
-        resolve_model: ResolveParticipantModel,
-        model_caller: ModelCaller,
-        stop: StopSignal,
-        durable_step: DurableStep,
-        tool_session: ToolSession | None = None,
-    ) -> None:
-        self.revision = run_context.revision
-        self.run = run_context.run
-        self._turn_runner = TurnRunner(run_context, transcript, resolve_model, model_caller, stop, tool_session)
-        self._analysis_runner = AnalysisRunner(run_context.run, transcript, resolve_model, model_caller, stop)
-        self._transcript = transcript
-        self._stop = stop
+    def __init__(self, context: RunContext, durable_step: DurableStep) -> None:
+        self.revision = context.revision
+        self.run = context.run
+        self._context = context
+        self._turn_runner = TurnRunner(context)
+        self._transcript = context.transcript
+        self._stop = context.stop
         self._durable_step = durable_step
         self._barrier: QuorumBarrier | None = None
         self._substep_results: dict[str, str] | None = None  # by name, while a concurrent step runs
@@ -237,9 +226,7 @@ class RunTable:
         step = f"find/{STORED_STEP_WORDS.get(purpose, purpose)}/{self.revision}/{participant.id}" + (
             f"/{round}" if round else ""
         )
-        cache_key = await self._run_substep(
-            step, lambda: self._analysis_runner.run_analysis(purpose, participant, build_task)
-        )
+        cache_key = await self._run_substep(step, lambda: run_analysis(self._context, purpose, participant, build_task))
         return next((one for one in self._transcript.analysis_results if one.cache_key == cache_key), None)
 
     async def record_result(self, result: AnalysisResult) -> None:

@@ -79,12 +79,7 @@ class RunTranscript(Protocol):
         ...
 
     async def commit_event(
-        self,
-        event: Event,
-        message: Message | None = None,
-        *,
-        lanes: Sequence[Lane] = (),
-        charges: Sequence[Charge] = (),
+        self, event: Event, message: Message | None = None, *, lanes: Sequence[Lane] = (), charge: Charge | None = None
     ) -> int:
         """Store an event and its records in one transaction; return the message number after the commit."""
         ...
@@ -95,11 +90,18 @@ class RunTranscript(Protocol):
 
 
 class RunContext(Struct, frozen=True, kw_only=True):
+    """What the turns and analyses of a run share."""
+
     run: str
     discussion: str  # empty if the run is not stored
     plan: RunPlan
     revision: int = 0  # raised by each retry
-    attachments: AttachmentsByMessage = {}
+    attachments: AttachmentsByMessage
+    transcript: RunTranscript
+    resolve_model: ResolveParticipantModel
+    model_caller: ModelCaller
+    stop: StopSignal  # of the whole run
+    tool_session: ToolSession | None
 
 
 class TurnOptions(Struct, frozen=True, kw_only=True):
@@ -112,23 +114,11 @@ class TurnOptions(Struct, frozen=True, kw_only=True):
 
 
 class TurnRunner:
-    def __init__(
-        self,
-        run_context: RunContext,
-        transcript: RunTranscript,
-        resolve_model: ResolveParticipantModel,
-        model_caller: ModelCaller,
-        stop: StopSignal,
-        tool_session: ToolSession | None = None,
-    ) -> None:
-        self.plan = run_context.plan
-        self.stop_signals = {who.id: StopSignal(stop) for who in run_context.plan.participants}
-        self._run_context = run_context
-        self._transcript = transcript
-        self._resolve_model = resolve_model
-        self._model_caller = model_caller
-        self._stop = stop
-        self._tool_session = tool_session
+    def __init__(self, context: RunContext) -> None:
+        self.plan = context.plan
+        self.stop_signals = {who.id: StopSignal(context.stop) for who in context.plan.participants}
+        self._context = context
+        self._transcript = context.transcript
 
     async def run(self, turn_key: TurnKey, options: TurnOptions) -> TurnStatus:
         if (stored := self._find_stored_turn(turn_key)) is not None:
@@ -137,7 +127,7 @@ class TurnRunner:
             return stopped
         participant = self.plan.find_participant(turn_key.participant)
         try:
-            chain = await self._resolve_model(participant)
+            chain = await self._context.resolve_model(participant)
         except UsageError as error:  # for example a missing key; only this turn fails
             return await self._commit_turn(
                 rejection_turn_end(turn_key, participant, error), options, self._newest_message_seq()
@@ -158,14 +148,14 @@ class TurnRunner:
     def reset_participant(self, participant: str, plan: RunPlan) -> None:
         """Prepare a retry of the participant. The plan may have another model for it."""
         self.plan = plan
-        self.stop_signals[participant] = StopSignal(self._stop)
+        self.stop_signals[participant] = StopSignal(self._context.stop)
         self._transcript.discard_failed_turns(participant)
 
     def reset_late_participants(self) -> None:
         """Let participants that timed out in the last stage take part in the next one."""
         for participant, stop in self.stop_signals.items():
             if stop.reason == "late":
-                self.stop_signals[participant] = StopSignal(self._stop)
+                self.stop_signals[participant] = StopSignal(self._context.stop)
 
     async def estimate_turn_cost(
         self, participant: Participant, build_instructions: BuildInstructions | None, view: View = everything
@@ -174,16 +164,16 @@ class TurnRunner:
 
         Returns 0 if the price is unknown or the model cannot be called.
         """
-        messages, run = self._transcript.messages, self._run_context.run
+        messages, run = self._transcript.messages, self._context.run
         instructions = (
             build_instructions(messages, run, participant.id, PROMPT_CHARS_CEILING) if build_instructions else ""
         )
         request = build_model_request(
-            self.plan, participant, view(messages, participant.id, run), instructions, self._run_context.attachments
+            self.plan, participant, view(messages, participant.id, run), instructions, self._context.attachments
         )
         longest = max((m.content for m in messages if m.run == run and m.participant), key=len, default="")
         try:
-            model = (await self._resolve_model(participant))[0]
+            model = (await self._context.resolve_model(participant))[0]
         except UsageError:
             return 0.0
         usage = estimate_usage(
@@ -193,7 +183,7 @@ class TurnRunner:
 
     def _find_stored_turn(self, turn_key: TurnKey) -> Message | None:
         """Find the message of a turn that was committed before a crash or a retry."""
-        key = (self._run_context.run, turn_key.participant, turn_key.stage, turn_key.round)
+        key = (self._context.run, turn_key.participant, turn_key.stage, turn_key.round)
         newest_first = reversed(self._transcript.messages)
         return next((m for m in newest_first if (m.run, m.participant, m.stage, m.round) == key), None)
 
@@ -213,32 +203,34 @@ class TurnRunner:
 
     async def _stop_at_max_cost(self, more: float = 0.0) -> None:
         max_cost, spent = self.plan.max_cost_usd, self._transcript.spent_usd + more
-        if max_cost is not None and spent >= max_cost and self._stop.reason is None:
+        if max_cost is not None and spent >= max_cost and self._context.stop.reason is None:
             text = (
                 f"The run has cost {format_usd(spent)} and its spending limit is {format_usd(max_cost)}. It ends here."
             )
             await self._transcript.append_events([Notice(kind="max_cost", message=text)])
-            self._stop.request_stop("max_cost")
+            self._context.stop.request_stop("max_cost")
 
     async def _enforce_cost_limits(self, cost: float) -> None:
         """Stop the run if the uncommitted cost of the turn reaches the limit of the run or the weekly budget."""
         await self._stop_at_max_cost(cost)
-        if self._tool_session is None or self._stop.reason is not None:
+        if self._context.tool_session is None or self._context.stop.reason is not None:
             return
-        if (text := await self._tool_session.check_budget(cost)) is not None:
+        if (text := await self._context.tool_session.check_budget(cost)) is not None:
             await self._transcript.append_events([Notice(kind="max_cost", message=text)])
-            self._stop.request_stop("max_cost")
+            self._context.stop.request_stop("max_cost")
 
     async def _open_toolset(self, participant: Participant, model: ResolvedModel, stop: StopSignal) -> Toolset | None:
         """Open the participant's tools. Missing tools are notices; the turn continues without them."""
-        if self._tool_session is None or not participant.tools:
+        if self._context.tool_session is None or not participant.tools:
             return None
         profile = await asyncio.to_thread(model.provider.model_profile, model.model)
         if not profile.tools:
             text = f"{model.name} cannot call tools. It answers without them."
             await self._transcript.append_events([Notice(kind="tools", message=text, participant=participant.id)])
             return None
-        loaded = await wait_at_most(self._tool_session.load_participant_tools(participant), TOOL_OPEN_SECONDS, stop)
+        loaded = await wait_at_most(
+            self._context.tool_session.load_participant_tools(participant), TOOL_OPEN_SECONDS, stop
+        )
         timeout_problems = [] if stop.reason else ["The tool servers did not start in time."]
         problems = loaded.problems if loaded else timeout_problems
         notices = [Notice(kind="tools", message=text, participant=participant.id) for text in problems]
@@ -258,12 +250,10 @@ class TurnRunner:
         max_chars = await asyncio.to_thread(max_prompt_chars, chain)
         return Message(
             id=new_id("msg"),
-            discussion=self._run_context.discussion,
-            run=self._run_context.run,
+            discussion=self._context.discussion,
+            run=self._context.run,
             role="user",
-            content=build_instructions(
-                self._transcript.messages, self._run_context.run, turn_key.participant, max_chars
-            ),
+            content=build_instructions(self._transcript.messages, self._context.run, turn_key.participant, max_chars),
             stage=turn_key.stage,
             round=turn_key.round,
             visible_to=(turn_key.participant,),
@@ -273,7 +263,7 @@ class TurnRunner:
         )
 
     def _earlier_instructions(self, turn_key: TurnKey) -> list[Message]:
-        run = self._run_context.run
+        run = self._context.run
         return [
             m
             for m in self._transcript.messages
@@ -302,9 +292,9 @@ class TurnRunner:
         request = build_model_request(
             self.plan,
             participant,
-            options.view(messages, turn_key.participant, self._run_context.run),
+            options.view(messages, turn_key.participant, self._context.run),
             options.instructions,
-            self._run_context.attachments,
+            self._context.attachments,
         )
         new_lesson_parser: NewLessonParser | None = None
         if options.with_actions:
@@ -319,7 +309,7 @@ class TurnRunner:
         async with asyncio.TaskGroup() as group:  # the model call does not wait for the commit
             committing = group.create_task(self._commit_instructions(instructions)) if instructions else None
             await asyncio.sleep(0)  # starts the task, so its event comes before the start of the turn
-            turn_end = await self._model_caller.call(
+            turn_end = await self._context.model_caller.call(
                 turn_key,
                 chain,
                 request,
@@ -356,7 +346,7 @@ class TurnRunner:
 
     async def _commit_turn(self, turn_end: TurnEnded, options: TurnOptions, visible_until: int) -> TurnStatus:
         message = replace(
-            turn_message(self._run_context.run, self._run_context.discussion, self._run_context.plan, turn_end),
+            turn_message(self._context.run, self._context.discussion, self._context.plan, turn_end),
             role=options.role,
             thread=_lane_thread(turn_end.turn_key, options),
             view=options.view.__name__,
@@ -364,7 +354,7 @@ class TurnRunner:
             instructions=options.instructions or None,
         )
         lanes = self._lane_updates(turn_end, options)
-        await self._transcript.commit_event(turn_end, message, lanes=lanes, charges=[turn_charge(turn_end)])
+        await self._transcript.commit_event(turn_end, message, lanes=lanes, charge=turn_charge(turn_end))
         return turn_end.status
 
     def _lane_updates(self, turn_end: TurnEnded, options: TurnOptions) -> Sequence[Lane]:
