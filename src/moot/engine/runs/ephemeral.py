@@ -187,12 +187,14 @@ class MemoryStream(Generic[T]):
         self._reader_gone = asyncio.Event()
         self._closed = False
 
-    async def send_batch(self, batch: list[T]) -> None:
-        await self._enqueue_batch(batch)
+    async def send_batch(self, batch: list[T] | None) -> None:
+        """Queue a batch, or None for the end."""
+        if not self._reader_gone.is_set():
+            await self._queue.put(batch)
 
     async def send_end(self) -> None:
         """Signal the end, and wait until the client has read everything or disconnected."""
-        await self._enqueue_batch(None)
+        await self.send_batch(None)
         await self._reader_gone.wait()
 
     def close(self) -> None:
@@ -204,11 +206,9 @@ class MemoryStream(Generic[T]):
             while (batch := await self._next_batch()) is not None:
                 yield batch
         finally:
-            self._disconnect_reader()
-
-    async def _enqueue_batch(self, batch: list[T] | None) -> None:
-        if not self._reader_gone.is_set():
-            await self._queue.put(batch)
+            self._reader_gone.set()
+            while not self._queue.empty():  # unblocks a pending `put`
+                self._queue.get_nowait()
 
     async def _next_batch(self) -> list[T] | Heartbeat | None:
         try:
@@ -216,11 +216,6 @@ class MemoryStream(Generic[T]):
                 return await self._queue.get()
         except TimeoutError:
             return None if self._closed else HEARTBEAT
-
-    def _disconnect_reader(self) -> None:
-        self._reader_gone.set()
-        while not self._queue.empty():  # unblocks a pending `put`
-            self._queue.get_nowait()
 
 
 class BudgetGuard(Protocol):

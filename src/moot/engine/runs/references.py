@@ -132,7 +132,14 @@ class ReferenceResolver:
             text = f'There is no summary of "{reference.title}". {reason}'
             await run_transcript.commit_event(Notice(kind="missing", message=text, charge=charge), charge=charge)
             return
-        new = _new_summary(discussion_id, answer, answer.value, message_count)
+        new = DiscussionSummary(
+            id=new_id("summary"),
+            discussion=discussion_id,
+            points=answer.value.points,
+            messages=message_count,
+            model=answer.model,
+            created_at=time.time(),
+        )
         await self._summaries.save_summary(reference.payer, new, charge)
         await run_transcript.commit_event(_reference_event(reference, new, answer), charge=charge)
 
@@ -189,19 +196,6 @@ async def load_reference_summaries(stores: Stores, tenant: str, messages: Sequen
 
 def _can_contain_references(message: Message) -> bool:
     return message.role == "user" and message.participant is None and not message.hidden
-
-
-def _new_summary(
-    discussion_id: str, answer: StructuredResult[SummaryPoints], value: SummaryPoints, message_count: int
-) -> DiscussionSummary:
-    return DiscussionSummary(
-        id=new_id("summary"),
-        discussion=discussion_id,
-        points=value.points,
-        messages=message_count,
-        model=answer.model,
-        created_at=time.time(),
-    )
 
 
 def _reference_event(

@@ -183,26 +183,21 @@ class RunTable:
         lane_status: LaneStatus | None = None,
     ) -> dict[str, TurnStatus]:
         self._raise_if_stopped()
-        turn_keys = [
-            TurnKey(one.id, stage, round)
-            for one in (self.plan.responding_participants if participants is None else participants)
-        ]
+        speaking = self.plan.responding_participants if participants is None else participants
+        turn_keys = [TurnKey(one.id, stage, round) for one in speaking]
         self._turn_runner.reset_late_participants()
         # A retry has no quorum or deadline: the user wants the answer of this participant.
         rules = self.plan.debate if lane_status is not None and self.revision == 0 else None
-        self._barrier = current = QuorumBarrier(
-            [turn_key.participant for turn_key in turn_keys],
-            rules.quorum if rules else None,
-            self._stop_late_participants,
-        )
+        quorum, deadline = (rules.quorum, rules.deadline) if rules else (None, None)
+        self._barrier = current = QuorumBarrier([one.id for one in speaking], quorum, self._stop_late_participants)
         options = TurnOptions(view=view, build_instructions=build_instructions, lane_status=lane_status)
-        with current.with_deadline(rules.deadline if rules else None):
+        with current.with_deadline(deadline):
             turns = await self._run_concurrently(
                 f"{stage}/{round}", [self._run_lane(current, turn_key, options) for turn_key in turn_keys]
             )
         self._barrier = None
         self._turn_statuses += turns
-        return {turn_key.participant: status for turn_key, status in zip(turn_keys, turns, strict=True)}
+        return {one.id: status for one, status in zip(speaking, turns, strict=True)}
 
     async def one_speaks(
         self,
@@ -223,10 +218,11 @@ class RunTable:
     async def run_analysis(
         self, purpose: CallPurpose, participant: Participant, build_task: BuildTask, *, round: int = 0
     ) -> AnalysisResult | None:
-        step = f"find/{STORED_STEP_WORDS.get(purpose, purpose)}/{self.revision}/{participant.id}" + (
-            f"/{round}" if round else ""
+        step = f"find/{STORED_STEP_WORDS.get(purpose, purpose)}/{self.revision}/{participant.id}"
+        step += f"/{round}" if round else ""
+        cache_key = await self._run_substep(
+            step, partial(run_analysis, self._context, purpose, participant, build_task)
         )
-        cache_key = await self._run_substep(step, lambda: run_analysis(self._context, purpose, participant, build_task))
         return next((one for one in self._transcript.analysis_results if one.cache_key == cache_key), None)
 
     async def record_result(self, result: AnalysisResult) -> None:
@@ -235,10 +231,14 @@ class RunTable:
 
     async def complete_lanes(self, participants: Sequence[Participant], kind: NoticeKind, message: str) -> None:
         lanes = [Lane(participant=participant.id, status="complete") for participant in participants]
-        await self._commit_notice(kind, message, lanes)
+        await self.send_notice(kind, message, lanes)
 
-    async def send_notice(self, kind: NoticeKind, message: str) -> None:
-        await self._commit_notice(kind, message, ())
+    async def send_notice(self, kind: NoticeKind, message: str, lanes: Sequence[Lane] = ()) -> None:
+        async def commit_step() -> str:
+            await self._transcript.commit_event(Notice(kind=kind, message=message), lanes=lanes)
+            return "told"  # stored by DBOS
+
+        await self._run_step(f"tell/{kind}/{self.revision}", commit_step)
 
     async def can_afford(
         self,
@@ -336,13 +336,6 @@ class RunTable:
             kind: NoticeKind = "lead_replaced" if following else "missing"
             await self._transcript.append_events([Notice(kind=kind, message=text)])
         return status
-
-    async def _commit_notice(self, kind: NoticeKind, words: str, lanes: Sequence[Lane]) -> None:
-        async def commit_step() -> str:
-            await self._transcript.commit_event(Notice(kind=kind, message=words), lanes=lanes)
-            return "told"  # stored by DBOS
-
-        await self._run_step(f"tell/{kind}/{self.revision}", commit_step)
 
     async def _check_max_cost(
         self, label: str, turns: Sequence[tuple[Participant, BuildInstructions | None]], view: View

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Literal
 
 from msgspec import Struct
@@ -122,12 +123,8 @@ class ToolCatalog:
                 return ToolSource(own, lambda _: False)
             return await self._open_source(lease.tenant, server)
 
-        async def check_budget(cost: float) -> str | None:
-            return await self._over_budget_message(lease.account, cost)
-
-        session = ToolSession(
-            open_source, lambda: StoredApprovals(self._approvals, lease, pending_approvals), check_budget
-        )
+        new_approvals = partial(StoredApprovals, self._approvals, lease, pending_approvals)
+        session = ToolSession(open_source, new_approvals, partial(self._over_budget_message, lease.account))
         try:
             yield session
         finally:  # in a task, so that a slow tool server does not delay the end of the run

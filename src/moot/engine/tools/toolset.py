@@ -175,7 +175,9 @@ class Toolset:
         started = clock()
         try:
             if binding is None:
-                return self._unknown_tool(request.tool), 0.0
+                known = ", ".join(self._bindings) or "none"
+                message = f"There is no tool {request.tool!r}. These tools are there: {known}."
+                return ToolOutcome(message, is_error=True), 0.0
             arguments = await asyncio.to_thread(_parse_arguments, binding, request)
             if isinstance(arguments, ToolOutcome):
                 return arguments, 0.0
@@ -192,10 +194,6 @@ class Toolset:
             # A bug in Moot or in a tool must not end the turn, so it becomes an error result.
             log.exception("tool call failed", extra={"tool": request.tool})
             return ToolOutcome(f"The tool failed ({type(error).__name__}).", is_error=True), clock() - started
-
-    def _unknown_tool(self, name: str) -> ToolOutcome:
-        known = ", ".join(self._bindings) or "none"
-        return ToolOutcome(f"There is no tool {name!r}. These tools are there: {known}.", is_error=True)
 
     async def _check_approval(
         self, binding: ToolBinding, request: ToolCallRequest, context: ToolCallContext

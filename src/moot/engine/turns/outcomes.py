@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 
-import msgspec
+from msgspec.structs import asdict, replace
 
 from moot.providers.keys import Key
 from moot.providers.registry import ResolvedModel
@@ -77,9 +77,7 @@ def stop_message(reason: StopReason | None) -> str:
 
 def rejection_turn_end(turn_key: TurnKey, participant: Participant, error: UsageError) -> TurnEnded:
     return TurnEnded(
-        participant=turn_key.participant,
-        stage=turn_key.stage,
-        round=turn_key.round,
+        **asdict(turn_key),
         status="failed",
         message=Answer(),
         model=participant.model,
@@ -136,4 +134,4 @@ def add_advice(result: StreamResult) -> StreamResult:
 
 
 def _with_fault_message(result: StreamResult, fault: Fault, message: str) -> StreamResult:
-    return msgspec.structs.replace(result, fault=msgspec.structs.replace(fault, message=message))
+    return replace(result, fault=replace(fault, message=message))

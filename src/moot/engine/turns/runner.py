@@ -10,7 +10,7 @@ from functools import partial
 from typing import Protocol
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from moot.engine.tools.session import ToolSession
 from moot.engine.tools.toolset import Toolset
@@ -132,16 +132,8 @@ class TurnRunner:
             return await self._commit_turn(
                 rejection_turn_end(turn_key, participant, error), options, self._newest_message_seq()
             )
-        instructions = (
-            await self._instructions_message(turn_key, options, options.build_instructions, chain)
-            if options.build_instructions
-            else None
-        )
-        if (
-            instructions is not None
-            and not options.with_actions
-            and (answer := self._find_answer_to(instructions, turn_key)) is not None
-        ):
+        instructions = await self._instructions_message(turn_key, options, chain)
+        if instructions and not options.with_actions and (answer := self._find_answer_to(instructions, turn_key)):
             return answer.status
         return await self._call_and_commit(turn_key, participant, options, chain, instructions)
 
@@ -176,9 +168,8 @@ class TurnRunner:
             model = (await self._context.resolve_model(participant))[0]
         except UsageError:
             return 0.0
-        usage = estimate_usage(
-            request, len(longest), self.plan.limits_for_model(participant.model).characters_per_token
-        )
+        limits = self.plan.limits_for_model(participant.model)
+        usage = estimate_usage(request, len(longest), limits.characters_per_token)
         return await asyncio.to_thread(model.provider.call_cost_usd, model.model, usage) or 0.0
 
     def _find_stored_turn(self, turn_key: TurnKey) -> Message | None:
@@ -204,11 +195,9 @@ class TurnRunner:
     async def _stop_at_max_cost(self, more: float = 0.0) -> None:
         max_cost, spent = self.plan.max_cost_usd, self._transcript.spent_usd + more
         if max_cost is not None and spent >= max_cost and self._context.stop.reason is None:
-            text = (
+            await self._stop_run(
                 f"The run has cost {format_usd(spent)} and its spending limit is {format_usd(max_cost)}. It ends here."
             )
-            await self._transcript.append_events([Notice(kind="max_cost", message=text)])
-            self._context.stop.request_stop("max_cost")
 
     async def _enforce_cost_limits(self, cost: float) -> None:
         """Stop the run if the uncommitted cost of the turn reaches the limit of the run or the weekly budget."""
@@ -216,8 +205,11 @@ class TurnRunner:
         if self._context.tool_session is None or self._context.stop.reason is not None:
             return
         if (text := await self._context.tool_session.check_budget(cost)) is not None:
-            await self._transcript.append_events([Notice(kind="max_cost", message=text)])
-            self._context.stop.request_stop("max_cost")
+            await self._stop_run(text)
+
+    async def _stop_run(self, text: str) -> None:
+        await self._transcript.append_events([Notice(kind="max_cost", message=text)])
+        self._context.stop.request_stop("max_cost")
 
     async def _open_toolset(self, participant: Participant, model: ResolvedModel, stop: StopSignal) -> Toolset | None:
         """Open the participant's tools. Missing tools are notices; the turn continues without them."""
@@ -238,14 +230,11 @@ class TurnRunner:
         return loaded.toolset if loaded else None
 
     async def _instructions_message(
-        self,
-        turn_key: TurnKey,
-        options: TurnOptions,
-        build_instructions: BuildInstructions,
-        chain: Sequence[ResolvedModel],
+        self, turn_key: TurnKey, options: TurnOptions, chain: Sequence[ResolvedModel]
     ) -> Message | None:
-        """Build the hidden instructions of a turn; None if they were stored before a crash."""
-        if any((m.stage, m.round) == (turn_key.stage, turn_key.round) for m in self._earlier_instructions(turn_key)):
+        """Build the hidden instructions of a turn; None if it has none, or if they were stored before a crash."""
+        stored = [(m.stage, m.round) for m in self._earlier_instructions(turn_key)]
+        if options.build_instructions is None or (turn_key.stage, turn_key.round) in stored:
             return None
         max_chars = await asyncio.to_thread(max_prompt_chars, chain)
         return Message(
@@ -253,7 +242,9 @@ class TurnRunner:
             discussion=self._context.discussion,
             run=self._context.run,
             role="user",
-            content=build_instructions(self._transcript.messages, self._context.run, turn_key.participant, max_chars),
+            content=options.build_instructions(
+                self._transcript.messages, self._context.run, turn_key.participant, max_chars
+            ),
             stage=turn_key.stage,
             round=turn_key.round,
             visible_to=(turn_key.participant,),
@@ -263,12 +254,8 @@ class TurnRunner:
         )
 
     def _earlier_instructions(self, turn_key: TurnKey) -> list[Message]:
-        run = self._context.run
-        return [
-            m
-            for m in self._transcript.messages
-            if m.run == run and m.hidden and m.visible_to == (turn_key.participant,)
-        ]
+        own = [m for m in self._transcript.messages if m.run == self._context.run and m.hidden]
+        return [m for m in own if m.visible_to == (turn_key.participant,)]
 
     def _find_answer_to(self, instructions: Message, turn_key: TurnKey) -> Message | None:
         """Find an earlier answer to identical instructions, so that a retry does not repeat the call."""
@@ -307,7 +294,7 @@ class TurnRunner:
         stop = self.stop_signals[participant.id]
         toolset = await self._open_toolset(participant, chain[0], stop)
         async with asyncio.TaskGroup() as group:  # the model call does not wait for the commit
-            committing = group.create_task(self._commit_instructions(instructions)) if instructions else None
+            committing = group.create_task(self._commit_instructions(turn_key, instructions)) if instructions else None
             await asyncio.sleep(0)  # starts the task, so its event comes before the start of the turn
             turn_end = await self._context.model_caller.call(
                 turn_key,
@@ -331,14 +318,8 @@ class TurnRunner:
         others = [other.name for other in self.plan.participants if other.id != participant.id]
         return SpeakerNames(participant.name, (*others, *self.plan.human_names))
 
-    async def _commit_instructions(self, instructions: Message) -> int:
-        (participant,) = instructions.visible_to or ("",)
-        event = InstructionsSent(
-            participant=participant,
-            stage=instructions.stage or "",
-            round=instructions.round or 0,
-            message=instructions.id,
-        )
+    async def _commit_instructions(self, turn_key: TurnKey, instructions: Message) -> int:
+        event = InstructionsSent(**asdict(turn_key), message=instructions.id)
         return await self._transcript.commit_event(event, instructions)
 
     def _newest_message_seq(self) -> int:

@@ -58,7 +58,9 @@ async def structured_completion(
     `check` returns an error message for a value that parses but is wrong. Faults are returned, not raised.
     """
     current = replace(
-        request, system=with_schema_prompt(request.system, type_), json_schema=Raw(_encode_json(strict_schema(type_)))
+        request,
+        system=with_schema_prompt(request.system, type_),
+        json_schema=Raw(msgspec.json.encode(strict_schema(type_))),
     )
     result: StructuredResult[T] = StructuredResult(value=None, model="", usage=Usage(), cost_usd=0.0)
     value: T | str = ""
@@ -95,12 +97,8 @@ def _add_cost(result: StructuredResult[T], turn_end: TurnEnded) -> StructuredRes
 
 def with_schema_prompt(system: str, type_: type[Struct]) -> str:
     """Add the schema to the system prompt, for models without native schema support."""
-    form = load_template("answer_in_json").replace("{schema}", _encode_json(struct_schema(type_)).decode())
+    form = load_template("answer_in_json").replace("{schema}", msgspec.json.encode(struct_schema(type_)).decode())
     return f"{system}\n\n{form}".strip()
-
-
-def _encode_json(value: object) -> bytes:
-    return msgspec.json.encode(value)
 
 
 def _parse_answer(turn_end: TurnEnded, type_: type[T], check: Callable[[T], str | None]) -> T | str:

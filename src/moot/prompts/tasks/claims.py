@@ -10,7 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct, defstruct
 
 from moot.prompts.debate import Position, debate_material, label_positions
-from moot.prompts.tasks.task import AnalysisTask, analysis_request, make_cache_key
+from moot.prompts.tasks.task import AnalysisTask, make_cache_key, task_request
 from moot.types.debate import Claim, ClaimQuote, DebateClaims, PositionChange
 from moot.types.discussions import Message
 from moot.types.events import ClaimsExtracted
@@ -25,7 +25,7 @@ def claims_task(messages: Sequence[Message], run: str, max_chars: int) -> Analys
     cache_key = make_cache_key("ledger", shown)
     return AnalysisTask(
         cache_key=cache_key,
-        request=analysis_request("claims", shown),
+        request=task_request("claims", shown),
         answer_type=_claims_answer_type(tuple(labels)),
         to_result=lambda answer: ClaimsExtracted(cache_key=cache_key, claims=_verify_claims(answer, labels)),
         check=lambda answer: None if answer.claims else "`claims` is empty: name at least one.",

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from msgspec import Struct, defstruct
 
 from moot.prompts.lesson import replay_messages, turn_action_names
-from moot.prompts.tasks.task import AnalysisTask, accept_any_answer, analysis_request, make_cache_key
+from moot.prompts.tasks.task import AnalysisTask, accept_any_answer, make_cache_key, task_request
 from moot.prompts.visibility import messages_visible_to_all
 from moot.types.discussions import Message
 from moot.types.events import ANSWERED_STATUSES, SpeakerSelected
@@ -149,7 +149,7 @@ def director_task(context: DirectorContext) -> AnalysisTask:
 
     return AnalysisTask(
         cache_key=cache_key,
-        request=analysis_request("direct", _render_material(context, choices)),
+        request=task_request("direct", _render_material(context, choices)),
         answer_type=form,
         to_result=to_result,
         check=accept_any_answer,
