@@ -22,7 +22,7 @@ from moot.providers.registry import ResolvedModel
 from moot.store.retry import retry_while_unavailable
 from moot.streaming.cancellation import StopSignal
 from moot.streaming.speaker_labels import SpeakerNames
-from moot.streaming.turn_stream import Emit, Limits, StreamResult, consume_stream
+from moot.streaming.turn_stream import Emit, Limits, StreamConsumer, StreamResult, consume_stream
 from moot.types.events import Event, TurnEnded, TurnKey
 from moot.types.faults import Fault, make_fault
 from moot.types.model_info import ModelLimits
@@ -192,17 +192,15 @@ class ModelCaller:
         await turn.start_attempt()
         adapted = await _adapt_request(request, turn.model)
         stream = turn.model.provider.stream_chunks(adapted, key.secret if key else None)
-        result = await consume_stream(
-            stream,
+        consumer = StreamConsumer(
             turn.turn_key,
-            turn.stop,
             self._limits,
-            turn.emit,
             turn.start_lesson_parser(),
-            label_filter=turn.new_label_filter(),
+            turn.new_label_filter(),
             has_tools=bool(adapted.tools),
             has_spoken=turn.has_text,
         )
+        result = await consume_stream(stream, consumer, turn.stop, turn.emit)
         await turn.count_usage(adapted, result)
         return explain_fault(result, turn.model, key)
 
