@@ -51,11 +51,7 @@ def replace_unreadable_files(request: ModelRequest, kinds: Collection[FileKind])
 
 
 def replace_unreadable_part(part: Part, kinds: Collection[FileKind]) -> Part:
-    return unreadable_file_note(part) if isinstance(part, File) and not accepts_file(kinds, part) else part
-
-
-def unreadable_file_note(file: NamedFile) -> Text:
-    return _file_note("unread_file", file)
+    return _file_note("unread_file", part) if isinstance(part, File) and not accepts_file(kinds, part) else part
 
 
 def file_omission_note(file: NamedFile) -> Text:

@@ -81,11 +81,12 @@ def _system_layers(
             identity = lesson_identity(plan, participant)
         case _:
             identity = _identity_layer(plan, participant)
+    language = load_template("language").format(language=language_name(plan.language)) if plan.language else ""
     layers: tuple[tuple[Origin, str], ...] = (
         ("persona", persona),
         ("mode", identity),
         ("project", plan.project),
-        ("language", _language_layer(plan)),
+        ("language", language),
         ("memory", plan.memories.get(participant.id, "")),
     )
     for origin, layer in layers:
@@ -129,7 +130,3 @@ def _identity_layer(plan: RunPlan, participant: Participant) -> str:
     name = plan.spec.identity if answering else "called_upon"
     others = present if name == "called_upon" else answering
     return load_template(name).format(name=participant.name, others=join_names([other.name for other in others]))
-
-
-def _language_layer(plan: RunPlan) -> str:
-    return load_template("language").format(language=language_name(plan.language)) if plan.language else ""

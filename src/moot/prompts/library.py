@@ -87,7 +87,5 @@ def _render_post(post: Post) -> str:
 
 def _render_pattern(pattern: Pattern) -> str:
     kind = f"{pattern.kind}, {pattern.severity}" if pattern.severity else pattern.kind
-    seen = f"({kind}; seen {pattern.frequency} times)"
-    return (
-        f"- {one_line(pattern.title, MAX_LINE_CHARACTERS)} {seen}: {one_line(pattern.description, MAX_LINE_CHARACTERS)}"
-    )
+    title, text = one_line(pattern.title, MAX_LINE_CHARACTERS), one_line(pattern.description, MAX_LINE_CHARACTERS)
+    return f"- {title} ({kind}; seen {pattern.frequency} times): {text}"

@@ -243,12 +243,10 @@ class StreamConsumer:
 
     def _handle_chunk(self, chunk: Thought | ToolCall | Progress | Done | Failed) -> list[Event]:
         match chunk:
-            case Thought(text):
-                return (
-                    self._events_for_pieces(self._reasoning_parser.add_thought(self._sanitize_text(text)))
-                    if text
-                    else []
-                )
+            case Thought(text) if text:
+                return self._events_for_pieces(self._reasoning_parser.add_thought(self._sanitize_text(text)))
+            case Thought():  # only a signature
+                pass
             case Progress(characters):
                 self._count_characters(characters)
             case ToolCall():

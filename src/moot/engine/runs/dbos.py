@@ -132,12 +132,14 @@ async def prepare_dbos_database(dbos: Any, database: Database) -> None:
     if database.is_postgres:
         await _migrate_when_reachable(dbos, database.url)
         return
+    path = dbos_file_path(database)
     try:
-        await asyncio.to_thread(_prepare_file, dbos, dbos_file_path(database))
+        await asyncio.to_thread(_prepare_file, dbos, path)
     except (DatabaseError, sqlite3.DatabaseError) as error:
         log.warning("workflow database unusable; recreating it", extra={"reason": str(error)})
-        _remove_database_files(dbos_file_path(database))
-        await asyncio.to_thread(_prepare_file, dbos, dbos_file_path(database))
+        for suffix in ("", "-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        await asyncio.to_thread(_prepare_file, dbos, path)
 
 
 async def _migrate_when_reachable(dbos: Any, url: str) -> None:
@@ -159,8 +161,3 @@ def _prepare_file(dbos: Any, path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
     dbos.DBOS.migrate(f"sqlite:///{path}")
-
-
-def _remove_database_files(path: Path) -> None:
-    for name in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
-        name.unlink(missing_ok=True)

@@ -54,10 +54,8 @@ class RunLog:
     async def append_events(self, events: list[Event]) -> None:
         """Add the run id, sequence number and time to each event, and call the reader."""
         now = time.time()
-        stamped: list[Event] = []
-        for event in events:
-            self._seq += 1
-            stamped.append(replace(event, run=self.run, seq=self._seq, at=now))
+        stamped = [replace(event, run=self.run, seq=seq, at=now) for seq, event in enumerate(events, self._seq + 1)]
+        self._seq += len(events)
         if (reading := self._reader(stamped)) is not None:
             await reading
 

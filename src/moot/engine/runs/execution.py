@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import NamedTuple, NoReturn
 
-import msgspec
 from msgspec import Struct
 
 from moot.engine import telemetry
+from moot.engine.events.hub import read_run_events
 from moot.engine.events.writer import EventWriter, RunEventBuffer
 from moot.engine.model_resolution import ResolveModel
 from moot.engine.runs.references import ReferenceResolver, load_attachments
@@ -214,10 +214,7 @@ class RunExecution:
     async def _load_events(self) -> list[Event]:
         """Load all events of the run, including those of earlier executions."""
         await self._deps.event_writer.flush_events()
-        events: list[Event] = []
-        while page := await self._stores.events.read_events(self._run, events[-1].seq if events else 0):
-            events += [msgspec.json.decode(body, type=Event) for _, body in page]
-        return events
+        return await read_run_events(self._stores.events, self._run)
 
 
 async def wait_forever() -> NoReturn:

@@ -173,11 +173,8 @@ async def load_reference_summaries(stores: Stores, tenant: str, messages: Sequen
     runs = {one.run for one in messages if one.run and _can_contain_references(one) and find_references(one.content)}
     if not runs:
         return {}
-    found = [
-        one
-        for one in await load_results_and_notices(stores.database, runs, ReferenceSummarized)
-        if isinstance(one, ReferenceSummarized)
-    ]
+    results = await load_results_and_notices(stores.database, runs, ReferenceSummarized)
+    found = [one for one in results if isinstance(one, ReferenceSummarized)]
     summaries = await stores.summaries.summaries_by_ids(tenant, [one.summary for one in found])
     known = {
         (one.message, normalize_title(one.title)): summaries[one.summary] for one in found if one.summary in summaries

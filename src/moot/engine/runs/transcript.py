@@ -6,11 +6,7 @@ from msgspec.structs import replace
 
 from moot.engine import telemetry
 from moot.engine.events.writer import RunEventBuffer
-from moot.engine.runs.interrupted_turns import (
-    find_interrupted_turns,
-    interrupted_lanes,
-    interrupted_message,
-)
+from moot.engine.runs.interrupted_turns import find_interrupted_turns, interrupted_lanes, interrupted_message
 from moot.engine.turns.outcomes import turn_charge
 from moot.store.runs.runs import RunLease
 from moot.types.billing import Charge

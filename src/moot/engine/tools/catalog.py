@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from typing import Literal
 
@@ -68,11 +68,8 @@ class ToolCatalog:
         """Raise UsageError for an unknown server or built-in tool. Tools of other servers are checked in the run."""
         if not tools:
             return
-        known = [
-            BUILTIN_SERVER_NAME,
-            *self._servers,
-            *(one.name for one in await self._tool_servers.list_servers(tenant)),
-        ]
+        user_servers = [one.name for one in await self._tool_servers.list_servers(tenant)]
+        known = [BUILTIN_SERVER_NAME, *self._servers, *user_servers]
         own = [info.name for info in (*ALWAYS_AVAILABLE, WHITEBOARD_TOOL)]
         for server, names in group_by_server(tools).items():
             if server not in known:
@@ -100,16 +97,12 @@ class ToolCatalog:
     async def _list_server(self, tenant: str, name: str, whose: Literal["server", "own"]) -> ListedServer:
         try:
             source = await self._open_source(tenant, name)
+            async with aclosing(source.toolbox):
+                tools = await source.toolbox.list_tools()
         except MootError as error:
             return ListedServer(name=name, owner=whose, tools=(), error=str(error))
-        try:
-            tools = await source.toolbox.list_tools()
-            trusted = [info.name for info in tools if source.is_trusted(info.name)]
-            return ListedServer(name=name, owner=whose, tools=_describe_tools(name, tools, trusted))
-        except MootError as error:
-            return ListedServer(name=name, owner=whose, tools=(), error=str(error))
-        finally:
-            await source.toolbox.aclose()
+        trusted = [info.name for info in tools if source.is_trusted(info.name)]
+        return ListedServer(name=name, owner=whose, tools=_describe_tools(name, tools, trusted))
 
     @asynccontextmanager
     async def open_session(self, lease: RunLease, pending_approvals: PendingApprovals) -> AsyncIterator[ToolSession]:

@@ -150,7 +150,8 @@ class Toolset:
         arguments = truncate_with_note(call.arguments, MAX_ARGUMENTS_CHARACTERS)
         await context.emit([ToolCalled(name=title, arguments=arguments, **event_fields)])
         outcome, seconds = await self._call_outcome(binding, request, context)
-        content = _remove_nul(outcome.content)
+        # Without lone surrogates and NUL characters, which databases reject.
+        content = outcome.content.encode("utf-8", "replace").decode().replace("\0", "")
         tool_use = ToolUse(
             call_id=request.call_id,
             name=title,
@@ -265,8 +266,3 @@ def _parse_arguments(binding: ToolBinding, request: ToolCallRequest) -> dict[str
     if (wrong := find_argument_problem(bytes(binding.info.parameters), arguments)) is not None:
         return ToolOutcome(f"The arguments do not fit: {wrong}", is_error=True)
     return arguments
-
-
-def _remove_nul(content: str) -> str:
-    """Remove NUL characters and lone surrogates, which databases reject."""
-    return content.encode("utf-8", "replace").decode().replace("\0", "")

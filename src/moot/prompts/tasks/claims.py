@@ -47,9 +47,7 @@ def _verify_claims(answer: Any, labels: Mapping[str, Position]) -> DebateClaims:
     """Drop each quote and position change that the messages do not prove, and count the dropped ones."""
     quotes = [quote for one in answer.claims for quote in (*one.supporters, *one.opponents)]
     claims = [_verify_claim(one, labels) for one in answer.claims]
-    changes = [
-        change for one in answer.position_changes if (change := _verify_position_change(one, labels)) is not None
-    ]
+    changes = [change for one in answer.position_changes if (change := _verify_position_change(one, labels))]
     proven = sum(len(one.supporters) + len(one.opponents) for one in claims)
     return DebateClaims(
         claims=tuple(one for one in claims if one.supporters or one.opponents),

@@ -95,11 +95,8 @@ def decide_by_rules(context: DirectorContext) -> SpeakerSelected | None:
     if not context.participants:
         return _make_decision(context, LESSON_ENDS, "Nobody is left who could speak.")
     if context.turn >= context.max_turns:
-        return _make_decision(
-            context,
-            LESSON_ENDS,
-            "The one turn was taken." if context.max_turns == 1 else f"All {context.max_turns} turns were taken.",
-        )
+        taken = "The one turn was taken." if context.max_turns == 1 else f"All {context.max_turns} turns were taken."
+        return _make_decision(context, LESSON_ENDS, taken)
     if len(turns) == MAX_SILENT_TURNS and all(one.is_silent for one in turns):
         return _make_decision(context, LESSON_ENDS, "Two turns in a row came to nothing.")
     if len(context.participants) == 1:
@@ -171,18 +168,12 @@ def _decision_cache_key(context: DirectorContext) -> str:
 def _find_addressed_participant(context: DirectorContext) -> Participant | None:
     """The first participant that the user's message names and that has no turn in this run yet."""
     spoken = {one.participant for one in context.previous_turns}
-    places = [
-        (place.start(), who)
-        for who in context.participants
-        if who.id not in spoken
-        and (
-            place := re.search(
-                rf"(?<!{SPACED_LETTER}){re.escape(who.name)}(?!{SPACED_LETTER})",
-                context.last_user_message,
-                re.IGNORECASE,
-            )
-        )
-    ]
+    places: list[tuple[int, Participant]] = []
+    for who in context.participants:
+        name = rf"(?<!{SPACED_LETTER}){re.escape(who.name)}(?!{SPACED_LETTER})"
+        place = re.search(name, context.last_user_message, re.IGNORECASE)
+        if place and who.id not in spoken:
+            places.append((place.start(), who))
     return min(places, key=lambda found: found[0])[1] if places else None
 
 
@@ -213,10 +204,8 @@ def _render_topic(context: DirectorContext) -> str:
     return f"The topic{opened}: {context.topic}" if context.topic else ""
 
 
-def _render_participant(participant: Participant) -> str:
-    return (
-        f"- {participant.id}: {participant.name}, {participant.role or 'participant'}, priority {participant.priority}"
-    )
+def _render_participant(who: Participant) -> str:
+    return f"- {who.id}: {who.name}, {who.role or 'participant'}, priority {who.priority}"
 
 
 def _render_message(message: DirectorMessage) -> str:
