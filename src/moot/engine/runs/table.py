@@ -184,17 +184,15 @@ class RunTable:
     ) -> dict[str, TurnStatus]:
         self._raise_if_stopped()
         speaking = self.plan.responding_participants if participants is None else participants
-        turn_keys = [TurnKey(one.id, stage, round) for one in speaking]
         self._turn_runner.reset_late_participants()
         # A retry has no quorum or deadline: the user wants the answer of this participant.
         rules = self.plan.debate if lane_status is not None and self.revision == 0 else None
         quorum, deadline = (rules.quorum, rules.deadline) if rules else (None, None)
         self._barrier = current = QuorumBarrier([one.id for one in speaking], quorum, self._stop_late_participants)
         options = TurnOptions(view=view, build_instructions=build_instructions, lane_status=lane_status)
+        lanes = [self._run_lane(current, TurnKey(one.id, stage, round), options) for one in speaking]
         with current.with_deadline(deadline):
-            turns = await self._run_concurrently(
-                f"{stage}/{round}", [self._run_lane(current, turn_key, options) for turn_key in turn_keys]
-            )
+            turns = await self._run_concurrently(f"{stage}/{round}", lanes)
         self._barrier = None
         self._turn_statuses += turns
         return {one.id: status for one, status in zip(speaking, turns, strict=True)}

@@ -163,10 +163,8 @@ class Toolset:
         )
         result: dict[str, Any] = {name: getattr(tool_use, name) for name in ("name", "content", "is_error", "seconds")}
         await context.emit([ToolReturned(**result, **event_fields)])
-        return ToolCallRecord(
-            ToolResult(call.id, call.name, truncate_with_note(content, MAX_RESULT_CHARACTERS), outcome.is_error),
-            tool_use,
-        )
+        sent = truncate_with_note(content, MAX_RESULT_CHARACTERS)
+        return ToolCallRecord(ToolResult(call.id, call.name, sent, outcome.is_error), tool_use)
 
     async def _call_outcome(
         self, binding: ToolBinding | None, request: ToolCallRequest, context: ToolCallContext
@@ -205,10 +203,9 @@ class Toolset:
             return None
         event_fields, seconds = _event_fields(request), self._approval_seconds
         await self._approval_policy.request_approval(request)
-        again = state == "again"
-        await context.emit(
-            [ApprovalRequested(name=request.tool, timeout_seconds=seconds, repeated=again, **event_fields)]
-        )
+        repeated = state == "again"
+        asked = ApprovalRequested(name=request.tool, timeout_seconds=seconds, repeated=repeated, **event_fields)
+        await context.emit([asked])
         answer: ApprovalOutcome | None = await wait_at_most(
             self._approval_policy.wait_for_decision(request), seconds, context.approval_stop
         )
@@ -231,11 +228,9 @@ class Toolset:
             return outcome
         if stop.reason is not None:
             return ToolOutcome("Stopped before it had returned.", is_error=True)
-        maybe = " What it does may still happen." if binding.info.has_effects else ""
-        return ToolOutcome(
-            f"{binding.title} did not return within {self._tool_seconds:g} s, and was not waited for.{maybe}",
-            is_error=True,
-        )
+        message = f"{binding.title} did not return within {self._tool_seconds:g} s, and was not waited for."
+        message += " What it does may still happen." if binding.info.has_effects else ""
+        return ToolOutcome(message, is_error=True)
 
 
 def assign_tool_names(bindings: Sequence[ToolBinding]) -> dict[str, ToolBinding]:
