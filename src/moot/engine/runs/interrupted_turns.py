@@ -1,6 +1,7 @@
 """Turns that were streaming when the process died, rebuilt from the event log.
 
-`RunManager` resumes the run, and `TurnRunner` calls the model of such a turn again. If the run ends instead, they end with the text that clients already received.
+`RunManager` resumes the run, and `TurnRunner` calls the model of such a turn again. If the run ends instead, they end
+with the text that clients already received.
 """
 
 from collections.abc import Iterable

@@ -28,7 +28,7 @@ from moot.types.faults import Fault, make_fault
 from moot.types.model_info import ModelLimits
 from moot.types.requests import ModelRequest, strip_signatures
 
-if TYPE_CHECKING:  # runs without a database do not import it
+if TYPE_CHECKING:  # runs without a database do not import them
     from moot.store.database import Database
     from moot.store.rate_limits import RateLimiter
 
@@ -242,11 +242,12 @@ class ModelCaller:
 class CallLimiter:
     """Limits model calls per minute, for all accounts and all workers together.
 
-    It counts in memory on SQLite, which has one worker, so no call waits for the disk. On Postgres the count is a row that all workers share. Concurrent calls are counted in one query.
+    It counts in memory on SQLite, which has one worker, so no call waits for the disk. On Postgres the count is a row
+    that all workers share. Concurrent calls are counted in one query.
     """
 
     def __init__(self, database: "Database", rates: "RateLimiter", calls_per_minute: int) -> None:
-        from moot.store.rate_limits import MemoryRateLimiter  # noqa: PLC0415 - needs the database library
+        from moot.store.rate_limits import MemoryRateLimiter  # noqa: PLC0415 - only with a database
 
         self._is_single_worker = not database.is_postgres
         self._try_acquire = retry_while_unavailable(rates.try_acquire)
