@@ -22,7 +22,7 @@ from moot.providers.openai import OpenAIWireFormat
 from moot.providers.transport import Transport
 from moot.providers.wire_format import WireFormat
 from moot.streaming.cancellation import StopSignal
-from moot.streaming.turn_stream import Limits, consume_stream
+from moot.streaming.turn_stream import Limits, StreamConsumer, consume_stream
 from moot.types.events import Event, TextDelta, TurnKey
 from moot.types.requests import ModelRequest, user_message
 
@@ -83,7 +83,8 @@ def moot(name: str, wire: WireFormat, path: str) -> OpenContender:
 
             request = ModelRequest(model=plan, messages=(user_message(QUESTION),))
             stream = provider.stream_chunks(request, "key")
-            result = await consume_stream(stream, TurnKey("alpha"), StopSignal(), Limits(), RunLog(read).append_events)
+            consumer = StreamConsumer(TurnKey("alpha"), Limits())
+            result = await consume_stream(stream, consumer, StopSignal(), RunLog(read).append_events)
             assert result.status == "completed", result
 
         try:

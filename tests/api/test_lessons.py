@@ -10,7 +10,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from moot.prompts.templates import load_template
+from moot.prompts.library import load_template
 from moot.types.events import Event
 from moot.types.run_state import fold_events
 from moot.whiteboard.render.png import render_png

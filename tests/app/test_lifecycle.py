@@ -8,7 +8,7 @@ from httpx import ASGITransport, AsyncClient
 
 from moot.app import lifecycle
 from moot.app.lifecycle import Worker, open_worker
-from moot.engine.workers import worker_lock_folder
+from moot.engine.worker_monitor import worker_lock_folder
 from moot.providers.registry import Registry
 from moot.services.discussions import NewDiscussion, StartedRun
 from moot.services.participants import ParticipantInput

@@ -13,7 +13,7 @@ from moot.cli.approvals import (
     interactive_terminal,
     open_tool_session,
 )
-from moot.engine.tools.approval_policy import ToolCallRequest
+from moot.engine.tools.toolset import ToolCallRequest
 from moot.tools.config import ServerConfig
 from moot.types.errors import UsageError
 from moot.types.events import ApprovalRequested, ApprovalResolved, Event, RunStarted, ToolCalled, TurnKey

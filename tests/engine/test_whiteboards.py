@@ -60,7 +60,7 @@ class LessonHarness:
             participant=turn_key.participant,
             lesson_items=end.message.lesson_items,
         )
-        await event_buffer.commit(end, message, (), ())
+        await event_buffer.commit(end, message)
 
     async def write_actions(self, event_buffer: RunEventBuffer, turn_key: TurnKey, *lines: str | Action) -> None:
         for line in lines:

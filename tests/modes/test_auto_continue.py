@@ -1,7 +1,7 @@
 import pytest
 
 from moot.modes.auto_continue import auto_continue
-from moot.prompts.templates import load_template
+from moot.prompts.library import load_template
 from tests.modes.fake_table import FakeRunStopped, FakeTable, plan
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from moot.modes import PROGRAMS
 from moot.modes.table import Table
-from moot.prompts.templates import load_template
+from moot.prompts.library import load_template
 from moot.prompts.visibility import VIEWS
 from moot.types.events import TurnStatus
 from moot.types.modes import MODES, DirectedOptions

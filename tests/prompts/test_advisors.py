@@ -16,8 +16,8 @@ from moot.prompts.advisors import (
     cross_talk_instructions,
 )
 from moot.prompts.builder import build_model_request
+from moot.prompts.library import load_template
 from moot.prompts.parts import Attachment
-from moot.prompts.templates import load_template
 from moot.prompts.tokens import estimate_part_tokens, estimate_tokens
 from moot.prompts.visibility import VIEWS, advisor_view, everything
 from moot.types.chunks import Text

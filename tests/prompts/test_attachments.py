@@ -16,7 +16,7 @@ from moot.prompts.attachments import (
     read_file,
     reject_unreadable_file,
     replace_unreadable_files,
-    unreadable_file_note,
+    replace_unreadable_part,
     validate_media_type,
 )
 from moot.types.chunks import Text
@@ -38,18 +38,18 @@ REQUEST = ModelRequest(
 
 def test_replace_unreadable_files_keeps_accepted_files_and_adds_notes() -> None:
     readable = replace_unreadable_files(REQUEST, {"text", "image"})
-    assert readable.messages[0].parts == (PICTURE, unreadable_file_note(PDF), Text("What is it?"))
+    assert readable.messages[0].parts == (PICTURE, replace_unreadable_part(PDF, ()), Text("What is it?"))
     assert readable.messages[1:] == REQUEST.messages[1:]
     assert replace_unreadable_files(REQUEST, {"text", "image", "pdf"}) == REQUEST
     assert not has_files(replace_unreadable_files(REQUEST, {"text"}))
 
 
 def test_file_notes_match_snapshots() -> None:
-    assert unreadable_file_note(PICTURE).text == snapshot(
-        "(cat {name}.png, an image, came with this message, in a form that you cannot read.)"
+    assert replace_unreadable_part(PICTURE, ()) == Text(
+        snapshot("(cat {name}.png, an image, came with this message, in a form that you cannot read.)")
     )
-    assert unreadable_file_note(File("x", "font/woff", b"")).text == snapshot(
-        "(x, a file, came with this message, in a form that you cannot read.)"
+    assert replace_unreadable_part(File("x", "font/woff", b""), ()) == Text(
+        snapshot("(x, a file, came with this message, in a form that you cannot read.)")
     )
     assert file_omission_note(PDF).text == snapshot(
         "(paper.pdf, a PDF file, came with this message. It is left out here: newer files take up the room.)"

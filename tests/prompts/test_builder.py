@@ -7,9 +7,9 @@ from inline_snapshot import snapshot
 from msgspec.structs import replace
 
 from moot.prompts.attachments import build_question
-from moot.prompts.builder import build_model_request, build_system_prompt
+from moot.prompts.builder import build_model_request
+from moot.prompts.library import load_template
 from moot.prompts.parts import Attachment
-from moot.prompts.templates import load_template
 from moot.prompts.visibility import VIEWS, View, blind, everything
 from moot.types.chunks import Text
 from moot.types.discussions import Message
@@ -97,7 +97,7 @@ class TestAnyDiscussion:
     @fewer_examples
     @given(discussion_scenarios())
     def test_system_prompt_layers_keep_their_order(self, log: DiscussionScenario) -> None:
-        system = build_system_prompt(log.plan, log.participant)
+        system = build_model_request(log.plan, log.participant, ()).system
         persona = log.plan.personas.get(log.participant.id, "").strip()
         assert system.startswith(persona)
         rest = system.removeprefix(persona)
@@ -341,28 +341,30 @@ def test_model_request_attributes_unsigned_synthesis_to_table() -> None:
     ],
 )
 def test_system_prompt_names_only_responding_participants(mode: str, to: tuple[str, ...] | None, named: str) -> None:
-    assert named in build_system_prompt(RunPlan(mode=mode, participants=PARTICIPANTS, to=to), ALPHA)
+    assert named in build_model_request(RunPlan(mode=mode, participants=PARTICIPANTS, to=to), ALPHA, ()).system
 
 
 def test_system_prompt_joins_many_names() -> None:
     plan = RunPlan(mode="parallel", participants=make_participants(("a/one",) * 5))
-    assert "also gone to Beta, Gamma, Delta and Epsilon:" in build_system_prompt(plan, plan.participants[0])
+    assert "also gone to Beta, Gamma, Delta and Epsilon:" in build_model_request(plan, plan.participants[0], ()).system
 
 
 @pytest.mark.parametrize("mode", ["single", "parallel", "consensus"])
 def test_system_prompt_is_empty_when_participants_do_not_know_others(mode: str) -> None:
-    assert build_system_prompt(RunPlan(mode=mode, participants=PARTICIPANTS, knows_others=False), ALPHA) == ""
+    assert (
+        build_model_request(RunPlan(mode=mode, participants=PARTICIPANTS, knows_others=False), ALPHA, ()).system == ""
+    )
 
 
 def test_system_prompt_raises_key_error_for_unknown_mode() -> None:
     with pytest.raises(KeyError):
-        build_system_prompt(RunPlan(mode="brawl", participants=PARTICIPANTS), ALPHA)
+        build_model_request(RunPlan(mode="brawl", participants=PARTICIPANTS), ALPHA, ())
 
 
 def test_system_prompt_keeps_braces_in_names_and_personas() -> None:
     who = Participant("x", "{name}", "a/one")
     plan = RunPlan(mode="parallel", participants=(who, BETA), personas={"x": "Write {others} as it is."})
-    assert "Write {others} as it is.\n\nYou are {name}. The same message" in build_system_prompt(plan, who)
+    assert "Write {others} as it is.\n\nYou are {name}. The same message" in build_model_request(plan, who, ()).system
 
 
 def test_model_request_puts_attachments_before_message_text() -> None:

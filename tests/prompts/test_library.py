@@ -1,3 +1,5 @@
+import subprocess
+import sys
 import tomllib
 
 import msgspec
@@ -5,7 +7,14 @@ import pytest
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
-from moot.prompts.library import builtin_personas, parse_persona, persona_prompt, project_prompt
+from moot.prompts.library import (
+    builtin_personas,
+    load_template,
+    parse_persona,
+    persona_prompt,
+    project_prompt,
+    render_template,
+)
 from moot.types.knowledge import Pattern
 from moot.types.personas import Persona
 from moot.types.projects import Post, Project, ProjectFacts
@@ -138,3 +147,37 @@ def test_project_prompt_has_bounded_length() -> None:
     posts = (replace(POST, title=long, excerpt=long),) * 5
     patterns = (replace(PATTERN, title=long, description=long),) * 10
     assert len(project_prompt(ProjectFacts(project, posts, patterns))) < 16_000
+
+
+PERSONA_FIELDS = {"name": "Cook", "description": "Cooks {well}.", "traits": "", "specialisations": "soup"}
+
+
+def test_render_template_omits_paragraph_with_empty_value() -> None:
+    assert render_template("part", PERSONA_FIELDS) == (
+        "You take the part of Cook.\n\nCooks {well}.\n\nYou know most about soup."
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "called_upon",
+        "go_on_alone",
+        "go_on_together",
+        "language",
+        "not_shown",
+        "roundtable",
+        "side_by_side",
+        "your_turn",
+    ],
+)
+def test_load_template_returns_complete_text(name: str) -> None:
+    text = load_template(name).format(name="Alpha", others="Beta", language="German")
+    assert text == text.strip() != ""
+    assert "{" not in text
+
+
+@pytest.mark.parametrize("module", ["library", "tasks.knowledge"])
+def test_prompt_modules_do_not_import_language_detection(module: str) -> None:
+    code = f"import sys, moot.prompts.{module}; sys.exit('moot.prompts.language' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=120).returncode == 0  # noqa: S603

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from moot.streaming.cancellation import StopSignal
 from moot.streaming.lesson_turn import LessonTurnParser
-from moot.streaming.turn_stream import Limits, StreamResult, consume_stream
+from moot.streaming.turn_stream import Limits, StreamConsumer, StreamResult, consume_stream
 from moot.types.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
 from moot.types.events import (
     ActionRejected,
@@ -50,17 +50,8 @@ async def consume_turn(
         events.extend(more)
 
     key = TurnKey("alpha", "debate", 2)
-    result = await consume_stream(
-        stream,
-        key,
-        stop or StopSignal(),
-        limits,
-        emit,
-        lesson_parser,
-        has_tools=tools,
-        has_spoken=has_spoken,
-    )
-    return result, events
+    consumer = StreamConsumer(key, limits, lesson_parser, has_tools=tools, has_spoken=has_spoken)
+    return await consume_stream(stream, consumer, stop or StopSignal(), emit), events
 
 
 async def test_consume_stream_turns_chunks_into_events_and_result() -> None:
@@ -201,9 +192,8 @@ async def test_stop_during_last_batch_keeps_completed_status() -> None:
     async def emit(_: list[Event]) -> None:
         stop.request_stop()
 
-    finished = await consume_stream(
-        chunk_stream([Text("all"), Done("stop")]), TurnKey("a"), stop, GENEROUS_LIMITS, emit
-    )
+    stream = chunk_stream([Text("all"), Done("stop")])
+    finished = await consume_stream(stream, StreamConsumer(TurnKey("a"), GENEROUS_LIMITS), stop, emit)
     assert (finished.status, finished.text) == ("completed", "all")
 
 
@@ -215,9 +205,8 @@ async def test_pending_events_are_emitted_when_stop_arrives() -> None:
         await asyncio.sleep(0.01)
         emitted.extend(events)
 
-    result = await consume_stream(
-        chunk_stream([Text("kept")], hang=True), TurnKey("a"), stop, GENEROUS_LIMITS, slow_reader
-    )
+    stream = chunk_stream([Text("kept")], hang=True)
+    result = await consume_stream(stream, StreamConsumer(TurnKey("a"), GENEROUS_LIMITS), stop, slow_reader)
     assert (result.status, result.text) == ("stopped_by_user", "kept")
     assert [e.text for e in emitted if isinstance(e, TextDelta)] == ["kept"]
 

@@ -4,10 +4,12 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 from httpx import ASGITransport, AsyncClient, Response
 
+from moot.app import lifecycle
 from moot.app.lifecycle import Worker
 from moot.providers.registry import Registry
 from moot.settings import RateSettings, Settings
@@ -98,7 +100,8 @@ async def create_local_app(database: Database) -> AsyncIterator[LocalApp]:
         worker = await build_idle_worker(database, registry)
         worker.services.discussion_service._start = started.append
         with pooled_app_factory() as create:
-            app = await worker.build_asgi_app(loopback=True, create=create)
+            with patch.object(lifecycle, "create_app", create):
+                app = await worker.build_asgi_app(loopback=True)
             transport = ASGITransport(app=app, raise_app_exceptions=False)
             async with AsyncClient(transport=transport, base_url="http://localhost") as client:
                 yield LocalApp(worker, app, client, started)

@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields
 from typing import Any, cast
+from unittest.mock import patch
 
 from litestar import Litestar
 from litestar.di import Provide
 
-from moot.app.lifecycle import Worker
+from moot.app import lifecycle
 from moot.server.app import create_app
 from moot.server.auth import Authentication
 from moot.server.routes.health import MetricsAccess
@@ -56,8 +57,7 @@ def build_free_app() -> None:
 
 def use_prebuilt_app() -> None:
     """Let the server of this process have the application that was built ahead."""
-    assert Worker.build_asgi_app.__kwdefaults__ is not None
-    Worker.build_asgi_app.__kwdefaults__["create"] = ExitStack().enter_context(pooled_app_factory())
+    patch.object(lifecycle, "create_app", ExitStack().enter_context(pooled_app_factory())).start()
 
 
 def _set_dependencies(

@@ -9,7 +9,7 @@ from moot.providers.registry import WIRE_FORMATS
 from moot.providers.scripted.scripts import Script
 from moot.providers.transport import Transport
 from moot.streaming.cancellation import StopSignal
-from moot.streaming.turn_stream import Limits, StreamResult, consume_stream
+from moot.streaming.turn_stream import Limits, StreamConsumer, StreamResult, consume_stream
 from moot.testing.provider_server import FakeProviderServer
 from moot.types.events import Event, TurnKey
 from moot.types.requests import ModelRequest, user_message
@@ -39,9 +39,8 @@ async def run_provider_turn(
         events.extend(more)
 
     model_request = request or ModelRequest(model=model, messages=(user_message("What is a moot?"),))
-    result = await consume_stream(
-        provider.stream_chunks(model_request, API_KEY), TurnKey("alpha"), stop or StopSignal(), limits, emit
-    )
+    stream = provider.stream_chunks(model_request, API_KEY)
+    result = await consume_stream(stream, StreamConsumer(TurnKey("alpha"), limits), stop or StopSignal(), emit)
     return ProviderTurn(result, events)
 
 

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from moot.engine.runs.ephemeral import run_step_directly
 from moot.engine.runs.table import RunTable, S
 from moot.engine.tools.session import ToolSession
-from moot.engine.turns.context import RunContext
 from moot.engine.turns.model_caller import ModelCaller
+from moot.engine.turns.runner import RunContext
 from moot.providers.keys import KeyRing
 from moot.providers.provider import ChunkStream
 from moot.providers.registry import ResolvedModel
@@ -72,20 +72,16 @@ class FakeTranscript:
             self.events.append(event)
 
     async def commit_event(
-        self,
-        event: Event,
-        message: Message | None = None,
-        *,
-        lanes: Sequence[Lane] = (),
-        charges: Sequence[Charge] = (),
+        self, event: Event, message: Message | None = None, *, lanes: Sequence[Lane] = (), charge: Charge | None = None
     ) -> int:
         if message is not None:
             self.messages.append(replace(message, seq=len(self.messages) + 1))
         if isinstance(event, ANALYSIS_RESULTS):
             self.analysis_results.append(event)
         self.lanes |= {lane.participant: lane for lane in lanes}
-        self.charges += charges
-        self.spent_usd += sum(charge.cost_usd or 0.0 for charge in charges)
+        if charge is not None:
+            self.charges.append(charge)
+            self.spent_usd += charge.cost_usd or 0.0
         await self.append_events([event])
         return len(self.messages)
 
@@ -120,10 +116,19 @@ class TableHarness:
         self.step_results: dict[str, str] = {}  # the result of every step
         self.recorded_results: dict[str, str] = {}  # from before a crash: these steps are not executed again
         self._model_errors = model_errors or {}
-        run_context = RunContext(run="run_1", discussion="dis_1", plan=plan, revision=revision)
-        self.table = RunTable(
-            run_context, self.transcript, self._resolve_model, MODEL_CALLER, self.stop, self._run_step, tool_session
+        context = RunContext(
+            run="run_1",
+            discussion="dis_1",
+            plan=plan,
+            revision=revision,
+            attachments={},
+            transcript=self.transcript,
+            resolve_model=self._resolve_model,
+            model_caller=MODEL_CALLER,
+            stop=self.stop,
+            tool_session=tool_session,
         )
+        self.table = RunTable(context, self._run_step)
 
     async def _resolve_model(self, participant: Participant) -> Sequence[ResolvedModel]:
         if participant.id in self._model_errors:

@@ -6,8 +6,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from moot.engine.tools.approval_policy import ApprovalState, ToolCallRequest
-from moot.engine.tools.toolset import ToolBinding, Toolset
+from moot.engine.tools.toolset import ApprovalState, ToolBinding, ToolCallRequest, Toolset
 from moot.types.tools import ApprovalDecision, ToolInfo
 from tests.support.fake_toolbox import FakeTool, FakeToolbox
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from moot.engine.attachments import Attachments
-from moot.engine.call_limiter import CallLimiter
 from moot.engine.events.discussion_changes import DiscussionChanges
 from moot.engine.events.hub import EventHub
 from moot.engine.events.writer import EventWriter
@@ -14,7 +13,7 @@ from moot.engine.runs.manager import RunManager
 from moot.engine.runs.references import ReferenceResolver
 from moot.engine.tools.catalog import ToolCatalog
 from moot.engine.tools.insight_search import InsightSearch
-from moot.engine.turns.model_caller import ModelCaller
+from moot.engine.turns.model_caller import CallLimiter, ModelCaller
 from moot.engine.turns.token_estimates import ContextLimits, count_answer_tokens
 from moot.engine.whiteboards import Whiteboards
 from moot.providers.embeddings import resolve_embedder

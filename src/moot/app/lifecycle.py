@@ -5,16 +5,14 @@ import contextlib
 import gc
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 from uuid import uuid4
-
-from litestar import Litestar
 
 from moot.app.container import Engine, build_services
 from moot.app.database_lock import lock_database
 from moot.engine import telemetry
-from moot.engine.workers import WorkerLockFiles, WorkerMonitor, worker_lock_folder
+from moot.engine.worker_monitor import WorkerLockFiles, WorkerMonitor, worker_lock_folder
 from moot.prompts.library import builtin_personas
 from moot.providers.registry import Registry
 from moot.server.app import create_app
@@ -75,12 +73,12 @@ class Worker:
             self._exit_when_fenced,
         )
 
-    async def build_asgi_app(self, *, loopback: bool, create: Callable[..., Litestar] = create_app) -> Any:
+    async def build_asgi_app(self, *, loopback: bool) -> Any:
         settings, accounts = self._settings, self.stores.accounts
         caller = await accounts.ensure_local_account() if _needs_no_login(settings, loopback=loopback) else None
         if caller is None and await accounts.has_no_logins():
             log.warning("no account can log in yet; create one with `moot user add NAME`")
-        app = create(self.services, caller, settings.metrics_token)
+        app = create_app(self.services, caller, settings.metrics_token)
         page = StaticFilesApp(app, await asyncio.to_thread(read_static_files, STATIC_DIR))
         return SameOriginMiddleware(page, loopback=loopback, allowed_hosts=frozenset(settings.allowed_hosts))
 

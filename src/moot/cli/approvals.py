@@ -8,8 +8,8 @@ from typing import Self, TextIO
 
 from msgspec import Struct
 
-from moot.engine.tools.approval_policy import ApprovalState, ToolCallRequest
 from moot.engine.tools.session import ToolSession, ToolSource, group_by_server
+from moot.engine.tools.toolset import ApprovalState, ToolCallRequest
 from moot.streaming.cancellation import cancel_tasks
 from moot.terminal.readers import strip_control_chars
 from moot.tools.config import ServerConfig, create_configured_toolbox

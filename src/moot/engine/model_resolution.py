@@ -11,9 +11,8 @@ from moot.providers.registry import Registry, ResolvedModel
 from moot.types.errors import FeatureUnavailable, MissingKey, UsageError
 from moot.types.participants import Participant
 
-ResolveModel = Callable[
-    [str, str], Awaitable[Sequence[ResolvedModel]]
-]  # (tenant, model): the model and its fallbacks, in order
+# Arguments: tenant, model. Returns the model and its fallbacks, in order.
+ResolveModel = Callable[[str, str], Awaitable[Sequence[ResolvedModel]]]
 ModelChains = Mapping[str, Sequence[ResolvedModel]]  # by participant id: its model and fallbacks
 
 

@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import Sequence
 
-import msgspec
-
+from moot.engine.events.hub import read_run_events
 from moot.prompts.lesson import board_entries, replay_messages
 from moot.store.stores import Stores
 from moot.types.discussions import LIVE_STATUSES, Message, Run
 from moot.types.errors import NotFound, UsageError
-from moot.types.events import ActionTaken, Event
+from moot.types.events import ActionTaken
 from moot.types.run_state import fold_events
 from moot.whiteboard.state import Board, replay_actions
 
@@ -35,7 +34,7 @@ class Whiteboards:
         # A failed regeneration left the old answer in place, so its events do not count.
         if found is None or (found.regenerates and found.status not in (*LIVE_STATUSES, "completed")):
             return await asyncio.to_thread(replay_messages, messages)
-        events = await self._read_events(found.id, seq)
+        events = await read_run_events(self._events, found.id, seq)
         return await asyncio.to_thread(_apply_run_actions, messages, found, fold_events(events).actions)
 
     async def _find_run(self, tenant: str, discussion: str, run: str | None) -> Run | None:
@@ -47,14 +46,6 @@ class Whiteboards:
         if found.discussion != discussion:
             raise NotFound(f"There is no run {run!r} in this discussion.")
         return found
-
-    async def _read_events(self, run: str, last_seq: int | None) -> list[Event]:
-        events: list[Event] = []
-        while page := await self._events.read_events(run, events[-1].seq if events else 0):
-            events += [msgspec.json.decode(body, type=Event) for _, body in page]
-            if last_seq is not None and events[-1].seq >= last_seq:
-                return [event for event in events if event.seq <= last_seq]
-        return events
 
 
 def _apply_run_actions(messages: Sequence[Message], run: Run, actions: Sequence[ActionTaken]) -> Board:

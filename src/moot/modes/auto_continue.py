@@ -3,7 +3,7 @@
 from itertools import cycle, islice
 
 from moot.modes.table import Table
-from moot.prompts.templates import load_template
+from moot.prompts.library import load_template
 from moot.prompts.visibility import everything
 
 

@@ -7,8 +7,8 @@ The system prompt and the current message always stay.
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from moot.prompts.library import load_template, render_template
 from moot.prompts.parts import AttachmentsByMessage, PromptPiece, attachment_pieces
-from moot.prompts.templates import load_template, render_template
 from moot.prompts.tokens import estimate_part_tokens, estimate_tokens, fit_texts, join_names, one_line
 from moot.types.chunks import Text
 from moot.types.discussions import Message
@@ -27,11 +27,8 @@ def advisor_identity(plan: RunPlan, participant: Participant, visible_messages: 
     others = [
         one_line(one.name, MAX_NAME_CHARACTERS) for one in plan.responding_participants if one.id != participant.id
     ]
-    layers = [
-        render_template(
-            "advisor", {"name": one_line(participant.name, MAX_NAME_CHARACTERS), "others": join_names(others)}
-        )
-    ]
+    values = {"name": one_line(participant.name, MAX_NAME_CHARACTERS), "others": join_names(others)}
+    layers = [render_template("advisor", values)]
     if not visible_messages or not visible_messages[-1].hidden:
         now = visible_messages[-1].run if visible_messages else None
         turns = {one.run for one in visible_messages if one.participant == participant.id and one.run != now}
@@ -60,11 +57,8 @@ def advisor_thread(
     block = Text(_render_answers("advisor_reference", others)) if any(map(_has_content, others)) else None
     reference = [PromptPiece("user", "reference", block)] if block else []
     rate = plan.limits_for_model(participant.model).characters_per_token
-    left = (
-        advisor_window_tokens(plan, participant)
-        - estimate_tokens(system, rate)
-        - _count_tokens([*reference, *current], rate)
-    )
+    used = estimate_tokens(system, rate) + _count_tokens([*reference, *current], rate)
+    left = advisor_window_tokens(plan, participant) - used
     if left < 0:
         return current
     return [*_newest_turns(turns, left, rate), *reference, *current]
@@ -126,10 +120,7 @@ def _message_pieces(message: Message, attachments: AttachmentsByMessage) -> list
         return [PromptPiece("user", "instructions", Text(message.content), None, message.id)]
     at = datetime.fromtimestamp(message.created_at, UTC)
     words = Text(f"[{at:%Y-%m-%d %H:%M}] {message.content}")
-    return [
-        *attachment_pieces(attachments, message.id),
-        PromptPiece("user", "message", words, None, message.id),
-    ]
+    return [*attachment_pieces(attachments, message.id), PromptPiece("user", "message", words, None, message.id)]
 
 
 def _render_answers(template: str, answers: Sequence[Message], max_chars: int | None = None) -> str:

@@ -7,17 +7,13 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from moot.prompts.templates import load_template
+from moot.prompts.library import load_template
 from moot.types.chunks import Text
 from moot.types.errors import UsageError
 from moot.types.model_info import FileKind, file_kind
 from moot.types.requests import File, ModelMessage, ModelRequest, Part, user_message
 
-KIND_DESCRIPTIONS: dict[FileKind | None, str] = {
-    "text": "a text file",
-    "image": "an image",
-    "pdf": "a PDF file",
-}
+KIND_DESCRIPTIONS: dict[FileKind | None, str] = {"text": "a text file", "image": "an image", "pdf": "a PDF file"}
 
 
 class NamedFile(Protocol):
@@ -55,11 +51,7 @@ def replace_unreadable_files(request: ModelRequest, kinds: Collection[FileKind])
 
 
 def replace_unreadable_part(part: Part, kinds: Collection[FileKind]) -> Part:
-    return unreadable_file_note(part) if isinstance(part, File) and not accepts_file(kinds, part) else part
-
-
-def unreadable_file_note(file: NamedFile) -> Text:
-    return _file_note("unread_file", file)
+    return _file_note("unread_file", part) if isinstance(part, File) and not accepts_file(kinds, part) else part
 
 
 def file_omission_note(file: NamedFile) -> Text:

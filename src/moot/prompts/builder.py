@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from moot.prompts import advisors
 from moot.prompts.language import language_name
 from moot.prompts.lesson import lesson_identity, own_turn_pieces
+from moot.prompts.library import load_template
 from moot.prompts.parts import (
     AttachmentsByMessage,
     Origin,
@@ -16,7 +17,6 @@ from moot.prompts.parts import (
     group_into_messages,
     system_text,
 )
-from moot.prompts.templates import load_template
 from moot.prompts.tokens import join_names
 from moot.types.chunks import Text
 from moot.types.discussions import Message
@@ -67,10 +67,6 @@ def build_pieces(
     return system + _ensure_user_ends(pieces)
 
 
-def build_system_prompt(plan: RunPlan, participant: Participant, visible_messages: Sequence[Message] = ()) -> str:
-    return system_text(_system_layers(plan, participant, visible_messages))
-
-
 def _system_layers(
     plan: RunPlan, participant: Participant, visible_messages: Sequence[Message]
 ) -> Iterator[PromptPiece]:
@@ -85,11 +81,12 @@ def _system_layers(
             identity = lesson_identity(plan, participant)
         case _:
             identity = _identity_layer(plan, participant)
+    language = load_template("language").format(language=language_name(plan.language)) if plan.language else ""
     layers: tuple[tuple[Origin, str], ...] = (
         ("persona", persona),
         ("mode", identity),
         ("project", plan.project),
-        ("language", _language_layer(plan)),
+        ("language", language),
         ("memory", plan.memories.get(participant.id, "")),
     )
     for origin, layer in layers:
@@ -133,7 +130,3 @@ def _identity_layer(plan: RunPlan, participant: Participant) -> str:
     name = plan.spec.identity if answering else "called_upon"
     others = present if name == "called_upon" else answering
     return load_template(name).format(name=participant.name, others=join_names([other.name for other in others]))
-
-
-def _language_layer(plan: RunPlan) -> str:
-    return load_template("language").format(language=language_name(plan.language)) if plan.language else ""

@@ -6,7 +6,7 @@ from itertools import chain
 from msgspec import Struct
 from msgspec.structs import replace
 
-from moot.prompts.templates import load_template
+from moot.prompts.library import load_template
 from moot.prompts.tokens import fit_texts
 from moot.types.debate import LANE_STAGES
 from moot.types.discussions import Message

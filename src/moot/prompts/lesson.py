@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from moot.prompts.library import load_template, render_template
 from moot.prompts.parts import PromptPiece
-from moot.prompts.templates import load_template, render_template
 from moot.prompts.visibility import messages_visible_to_all
 from moot.streaming.lesson_turn import encode_lesson_items as performed
 from moot.streaming.lesson_turn import parse_lesson_actions

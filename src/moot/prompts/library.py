@@ -1,19 +1,35 @@
-"""Built-in personas, and rendering of personas and projects as prompt text."""
+"""Prompt files: templates and built-in personas; and rendering of personas and projects as prompt text."""
 
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from string import Formatter
 
 import msgspec
 from msgspec.structs import asdict
 
-from moot.prompts.templates import render_template
 from moot.prompts.tokens import one_line, truncate_text
 from moot.types.knowledge import Pattern
 from moot.types.personas import Persona, PersonaDraft, level_for_uses
 from moot.types.projects import Post, ProjectFacts
 
 FRONT_MATTER_FENCE = "+++\n"  # encloses the TOML header of a file; the body is the system prompt
+
+
+@cache
+def load_template(name: str) -> str:
+    return (files("moot.prompts") / "templates" / f"{name}.md").read_text("utf-8").strip()
+
+
+def render_template(name: str, values: Mapping[str, str]) -> str:
+    """Omit each paragraph that has a field with an empty value."""
+    paragraphs = load_template(name).split("\n\n")
+    return "\n\n".join(one.format(**values) for one in paragraphs if _has_all_values(one, values))
+
+
+def _has_all_values(paragraph: str, values: Mapping[str, str]) -> bool:
+    return all(values[name] for _, name, _, _ in Formatter().parse(paragraph) if name)
 
 
 @cache
@@ -71,7 +87,5 @@ def _render_post(post: Post) -> str:
 
 def _render_pattern(pattern: Pattern) -> str:
     kind = f"{pattern.kind}, {pattern.severity}" if pattern.severity else pattern.kind
-    seen = f"({kind}; seen {pattern.frequency} times)"
-    return (
-        f"- {one_line(pattern.title, MAX_LINE_CHARACTERS)} {seen}: {one_line(pattern.description, MAX_LINE_CHARACTERS)}"
-    )
+    title, text = one_line(pattern.title, MAX_LINE_CHARACTERS), one_line(pattern.description, MAX_LINE_CHARACTERS)
+    return f"- {title} ({kind}; seen {pattern.frequency} times): {text}"

@@ -5,12 +5,13 @@ The newest messages are kept as entries, older ones as a summary. Pure: the call
 
 from collections.abc import Sequence
 
-from moot.prompts.templates import load_template, render_template
+from moot.prompts.library import render_template
+from moot.prompts.tasks.task import task_request
 from moot.prompts.tokens import one_line, truncate_text
 from moot.prompts.visibility import everything
 from moot.types.discord import MemoryEntry, MemorySummary
 from moot.types.discussions import Message
-from moot.types.requests import ModelRequest, user_message
+from moot.types.requests import ModelRequest
 
 MAX_ENTRIES = 10  # user messages and answers
 ENTRY_LIFETIME_SECONDS = 12 * 3600.0
@@ -69,12 +70,7 @@ def render_memory(entries: Sequence[MemoryEntry], summary: MemorySummary | None,
 
 def memory_summary_request(previous: MemorySummary | None, old_entries: Sequence[MemoryEntry]) -> ModelRequest:
     """Request one summary of the previous summary and the expired entries."""
-    return ModelRequest(
-        model="",
-        system=load_template("remember"),
-        messages=(user_message(_summary_material(previous, old_entries)),),
-        max_tokens=MAX_SUMMARY_TOKENS,
-    )
+    return task_request("remember", _summary_material(previous, old_entries), max_tokens=MAX_SUMMARY_TOKENS)
 
 
 def summarize_without_model(previous: MemorySummary | None, old_entries: Sequence[MemoryEntry]) -> str:

@@ -9,10 +9,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from moot.prompts.tokens import estimate_part_tokens
-from moot.types.chunks import Text, Thought, ToolCall
+from moot.prompts.tokens import estimate_part_tokens, part_text
+from moot.types.chunks import Text, ToolCall
 from moot.types.model_info import CHARACTERS_PER_TOKEN
-from moot.types.requests import File, ModelMessage, Part, ToolResult
+from moot.types.requests import ModelMessage, Part, ToolResult
 from moot.types.tools import ToolUse
 
 Origin = Literal[
@@ -115,16 +115,8 @@ def build_prompt_parts(
     return PromptParts(model=model, tokens=sum(part.tokens for part in parts), parts=parts, tools=tools)
 
 
-def _part_text(part: Part) -> str | None:
-    match part:
-        case Text(text) | Thought(text) | ToolCall(arguments=text) | ToolResult(content=text):
-            return text
-        case File():
-            return None
-
-
 def _part_view(piece: PromptPiece, rate: float) -> PromptPartView:
-    text = _part_text(piece.part)
+    text = part_text(piece.part)
     return PromptPartView(
         role=piece.role,
         origin=piece.origin,

@@ -7,11 +7,12 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from moot.prompts.attachments import quote_block
-from moot.prompts.templates import load_template
+from moot.prompts.library import load_template
+from moot.prompts.tasks.task import task_request
 from moot.prompts.tokens import one_line
 from moot.types.chunks import Text
 from moot.types.primitives import VISIBLE_START_PATTERN
-from moot.types.requests import ModelRequest, user_message
+from moot.types.requests import ModelRequest
 
 MAX_REFERENCES = 5  # per message
 MAX_POINT_CHARACTERS = 500
@@ -41,12 +42,7 @@ def normalize_title(title: str) -> str:
 
 
 def reference_summary_request(material: str) -> ModelRequest:
-    return ModelRequest(
-        model="",
-        system=load_template("reference_summary"),
-        messages=(user_message(material),),
-        max_tokens=MAX_SUMMARY_TOKENS,
-    )
+    return task_request("reference_summary", material, max_tokens=MAX_SUMMARY_TOKENS)
 
 
 def reference_summary_part(title: str, points: Sequence[str]) -> Text:

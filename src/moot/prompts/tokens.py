@@ -43,16 +43,14 @@ def estimate_tokens(text: str, rate: float = CHARACTERS_PER_TOKEN) -> int:
 
 
 def estimate_part_tokens(parts: Iterable[Part], rate: float = CHARACTERS_PER_TOKEN) -> int:
-    return sum(_estimate_one_part(part, rate) for part in parts)
+    texts = map(part_text, parts)
+    return sum(TOKENS_PER_FILE if text is None else estimate_tokens(text, rate) for text in texts)
 
 
-def _estimate_one_part(part: Part, rate: float) -> int:
+def part_text(part: Part) -> str | None:
+    """Return None for a file."""
     match part:
-        case Text(text) | Thought(text):
-            return estimate_tokens(text, rate)
-        case ToolCall(_, _, arguments):
-            return estimate_tokens(arguments, rate)
-        case ToolResult(_, _, content):
-            return estimate_tokens(content, rate)
+        case Text(text) | Thought(text) | ToolCall(arguments=text) | ToolResult(content=text):
+            return text
         case File():
-            return TOKENS_PER_FILE
+            return None

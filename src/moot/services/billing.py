@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from msgspec.structs import replace
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from moot.engine.cost.forecast import Forecast, forecast_cost
+from moot.engine.cost import Forecast, forecast_cost
 from moot.engine.model_resolution import ResolveModel
 from moot.prompts.parts import Attachment, AttachmentsByMessage
 from moot.providers.registry import ResolvedModel

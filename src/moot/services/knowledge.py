@@ -10,8 +10,8 @@ from msgspec import Struct
 from moot.engine.model_resolution import ResolveModel
 from moot.engine.tools.insight_search import InsightSearch
 from moot.engine.turns.token_estimates import max_prompt_chars
+from moot.prompts.library import load_template
 from moot.prompts.tasks.knowledge import project_material, transcript_material
-from moot.prompts.templates import load_template
 from moot.providers.embeddings import Embedder
 from moot.services.model_tasks import ModelTasks
 from moot.store.stores import Stores

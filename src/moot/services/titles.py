@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from moot.engine.model_resolution import ResolveModel
-from moot.prompts.templates import load_template
+from moot.prompts.library import load_template
 from moot.prompts.tokens import one_line, truncate_text
 from moot.providers.registry import ResolvedModel
 from moot.services.model_tasks import ModelTasks

@@ -1,10 +1,10 @@
-"""Cancellation of streams: stop requests, idle timeout and total timeout."""
+"""Cancellation of streams and tasks: stop requests, idle timeout and total timeout."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 from moot.types.events import StopReason
 
@@ -106,6 +106,9 @@ class CancellationShield:
 # Lowest priority first: a stop reason only replaces those before it.
 REASON_PRIORITY: tuple[StopReason, ...] = ("late", "max_cost", "follow_up_interrupt", "stopped_by_user")
 CLOSE_TIMEOUT_SECONDS = 1.0  # for stopped tasks to finish, before they are cancelled
+CANCEL_GRACE_SECONDS = 1.0  # for cleanup in a cancelled task
+
+T = TypeVar("T")
 
 
 class StopSignal:
@@ -170,3 +173,32 @@ async def stop_tasks(tasks: Mapping["asyncio.Task[None]", StopSignal]) -> None:
     if stopping:
         await asyncio.wait(stopping, timeout=CLOSE_TIMEOUT_SECONDS)
     await cancel_tasks(*stopping)
+
+
+async def wait_at_most(work: Coroutine[Any, Any, T], seconds: float, stop: StopSignal) -> T | None:
+    """Return the result of `work`, or None after a timeout or a stop; then the task is cancelled.
+
+    Raises the exception of `work`. A task that ignores the cancellation is left running after a grace period.
+    """
+    task = asyncio.get_running_loop().create_task(work)
+    stopped = asyncio.Event()
+    waiting = asyncio.create_task(stopped.wait())
+    try:
+        with stop.notify_on_stop(lambda _: stopped.set()):
+            await asyncio.wait({task, waiting}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        task.cancel()
+        await asyncio.wait({task}, timeout=CANCEL_GRACE_SECONDS)
+        return None
+    finally:
+        waiting.cancel()
+        if not task.done():
+            task.cancel()
+        task.add_done_callback(_consume_exception)
+
+
+def _consume_exception(task: "asyncio.Task[Any]") -> None:
+    """Retrieve the exception so that asyncio does not log "exception was never retrieved"."""
+    if not task.cancelled():
+        task.exception()

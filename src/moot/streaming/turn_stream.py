@@ -16,13 +16,7 @@ from msgspec import Meta, Struct
 from moot.providers.provider import ChunkStream
 from moot.streaming.cancellation import StopSignal, StreamTimeouts
 from moot.streaming.lesson_turn import ActionPerformed, LessonTurnParser, RejectedAction
-from moot.streaming.reasoning_tags import (
-    ReasoningTagParser,
-    StreamPiece,
-    TextPiece,
-    TextRetraction,
-    ThoughtPiece,
-)
+from moot.streaming.reasoning_tags import ReasoningTagParser, StreamPiece, TextPiece, TextRetraction, ThoughtPiece
 from moot.streaming.speaker_labels import SpeakerLabelFilter
 from moot.types.chunks import Chunk, Done, Failed, FinishReason, Progress, Text, Thought, ToolCall, Usage
 from moot.types.events import (
@@ -67,26 +61,9 @@ class StreamResult(Struct, frozen=True):
     impersonated: str | None = None  # the response spoke as this participant and was discarded
 
 
-async def consume_stream(
-    stream: ChunkStream,
-    turn_key: TurnKey,
-    stop: StopSignal,
-    limits: Limits,
-    emit: Emit,
-    lesson_parser: LessonTurnParser | None = None,
-    *,
-    label_filter: SpeakerLabelFilter | None = None,
-    has_tools: bool = False,
-    has_spoken: bool = False,
-) -> StreamResult:
-    """Consume one stream until it ends, stops or times out, and close it.
-
-    `label_filter`: stop reading when the response impersonates another participant.
-    `has_tools`: a response with only tool calls is valid.
-    `has_spoken`: the turn has text from an earlier response, so an empty response is valid.
-    """
-    consumer = StreamConsumer(turn_key, limits, lesson_parser, label_filter, has_tools=has_tools, has_spoken=has_spoken)
-    timeouts = StreamTimeouts(limits.idle, limits.total)
+async def consume_stream(stream: ChunkStream, consumer: "StreamConsumer", stop: StopSignal, emit: Emit) -> StreamResult:
+    """Consume one stream until it ends, stops or times out, and close it."""
+    timeouts = StreamTimeouts(consumer.limits.idle, consumer.limits.total)
     try:
         async with timeouts, aclosing(stream):
             with stop.notify_on_stop(timeouts.cancel_stream):
@@ -110,7 +87,12 @@ async def consume_stream(
 
 
 class StreamConsumer:
-    """State of one stream. It does no I/O: `consume_stream` feeds it and publishes its events."""
+    """State of one stream. It does no I/O: `consume_stream` feeds it and publishes its events.
+
+    `label_filter`: stop reading when the response impersonates another participant.
+    `has_tools`: a response with only tool calls is valid.
+    `has_spoken`: the turn has text from an earlier response, so an empty response is valid.
+    """
 
     def __init__(
         self,
@@ -128,7 +110,7 @@ class StreamConsumer:
         self._has_tools = has_tools
         self._has_spoken = has_spoken
         self._in_lesson_array = False  # True once the JSON array of a lesson turn begins
-        self._limits = limits
+        self.limits = limits
         self._clock = asyncio.get_running_loop().time
         self._started_at = self._clock()
         self._reasoning_parser = ReasoningTagParser()
@@ -213,9 +195,9 @@ class StreamConsumer:
             case "stopped_by_user" | "follow_up_interrupt" | "late" | "max_cost" as reason:
                 return reason, None
             case "total":
-                return "timeout", make_fault("timeout", f"The answer took longer than {self._limits.total:g} s.")
+                return "timeout", make_fault("timeout", f"The answer took longer than {self.limits.total:g} s.")
             case "idle":
-                return "timeout", make_fault("timeout", f"No content came for {self._limits.idle:g} s.")
+                return "timeout", make_fault("timeout", f"No content came for {self.limits.idle:g} s.")
             case None:
                 return "error", make_fault("network", "The stream ended early; the answer may be incomplete.")
             case unknown:
@@ -261,12 +243,10 @@ class StreamConsumer:
 
     def _handle_chunk(self, chunk: Thought | ToolCall | Progress | Done | Failed) -> list[Event]:
         match chunk:
-            case Thought(text):
-                return (
-                    self._events_for_pieces(self._reasoning_parser.add_thought(self._sanitize_text(text)))
-                    if text
-                    else []
-                )
+            case Thought(text) if text:
+                return self._events_for_pieces(self._reasoning_parser.add_thought(self._sanitize_text(text)))
+            case Thought():  # only a signature
+                pass
             case Progress(characters):
                 self._count_characters(characters)
             case ToolCall():
@@ -290,11 +270,9 @@ class StreamConsumer:
         """Enforce the character limit, so that an endless stream ends."""
         self.has_progress = True
         self._characters += characters
-        if self._characters > self._limits.characters:
+        if self._characters > self.limits.characters:
             self._fault = make_fault(
-                "bad_response",
-                f"The answer was stopped at {self._limits.characters:,} characters.",
-                retryable=False,
+                "bad_response", f"The answer was stopped at {self.limits.characters:,} characters.", retryable=False
             )
 
     def _events_for_pieces(self, pieces: list[StreamPiece]) -> list[Event]:

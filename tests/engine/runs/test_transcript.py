@@ -1,6 +1,7 @@
 from typing import Any
 
 import msgspec
+import pytest
 
 from moot.store.billing.usage import UsageReports
 from moot.store.database import Database
@@ -13,11 +14,13 @@ from moot.types.events import (
     Event,
     Notice,
     StageStarted,
+    StopReason,
     TextDelta,
     ThoughtDelta,
     TurnEnded,
     TurnKey,
     TurnStarted,
+    TurnStatus,
 )
 from moot.types.faults import make_fault
 from tests.support.accounts import ANNA
@@ -47,7 +50,7 @@ async def test_commit_event_adds_charges_to_spent_usd(database: Database) -> Non
     async with open_stored_transcript(database) as opened:
         for cost in (0.25, None, 0.5):
             charge = Charge(purpose="summary", model="lab/one", usage=Usage(1, 1), cost_usd=cost)
-            await opened.transcript.commit_event(Notice(kind="missing", message="No summary."), charges=[charge])
+            await opened.transcript.commit_event(Notice(kind="missing", message="No summary."), charge=charge)
         assert opened.transcript.spent_usd == 0.75
 
 
@@ -121,12 +124,15 @@ async def test_end_open_turns_stores_turns_that_an_internal_error_interrupted(
         assert await opened.read_messages() == [("So.", "", "completed"), ("So far", "", "partial")]
 
 
-async def test_end_open_turns_stores_interrupted_turns_without_new_attempt(database: Database) -> None:
+@pytest.mark.parametrize(("reason", "status"), [("stopped_by_user", "stopped"), ("follow_up_interrupt", "interrupted")])
+async def test_end_open_turns_stores_interrupted_turns_without_new_attempt(
+    database: Database, reason: StopReason, status: TurnStatus
+) -> None:
     async with open_stored_transcript(database, INTERRUPTED_EVENTS) as opened:
         await opened.transcript.append_events([Notice(kind="resumed", message="It goes on.")])
-        await opened.transcript.end_open_turns("follow_up_interrupt")
-        await opened.transcript.end_open_turns("follow_up_interrupt")
-        assert await opened.read_messages() == [("So far", "Hm", "interrupted")]
+        await opened.transcript.end_open_turns(reason)
+        await opened.transcript.end_open_turns(reason)
+        assert await opened.read_messages() == [("So far", "Hm", status)]
         assert [type(event) for event in await opened.read_events()] == [Notice, TurnEnded]
 
 

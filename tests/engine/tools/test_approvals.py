@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from moot.engine.tools.approval_policy import ToolCallRequest
 from moot.engine.tools.approvals import PendingApprovals, StoredApprovals, approval_instructions
+from moot.engine.tools.toolset import ToolCallRequest
 from moot.store.database import Database
 from moot.store.runs.approvals import Approvals
 from moot.store.runs.runs import RunLease, Runs

@@ -3,8 +3,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from moot.engine.tools.approval_policy import DenyAllApprovals
 from moot.engine.tools.session import ToolSession, ToolSource, allow_any_cost, group_by_server
+from moot.engine.tools.toolset import DenyAllApprovals
 from moot.types.errors import FeatureUnavailable, NotFound
 from moot.types.participants import Participant
 from moot.types.tools import ToolInfo

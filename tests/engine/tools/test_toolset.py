@@ -7,9 +7,11 @@ from msgspec import Raw
 
 from moot.engine.tools.toolset import (
     MAX_PARALLEL_CALLS,
+    DenyAllApprovals,
     ToolBinding,
     ToolCallContext,
     ToolCallRecord,
+    ToolCallRequest,
     Toolset,
     assign_tool_names,
 )
@@ -231,3 +233,12 @@ def test_tool_definitions_have_name_description_and_parameters() -> None:
         "Looks.",
         True,
     )
+
+
+async def test_deny_all_approvals_never_approves() -> None:
+    approvals = DenyAllApprovals()
+    request = ToolCallRequest(call_id="call_1", tool="notes/write", arguments="{}", turn_key=TurnKey("alpha"))
+    await approvals.request_approval(request)
+    await approvals.record_call_start(request)
+    assert await approvals.approval_state(request) == "wanted"
+    assert await approvals.wait_for_decision(request) is None  # type: ignore[func-returns-value]

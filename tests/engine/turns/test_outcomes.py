@@ -5,7 +5,6 @@ from typing import get_args
 import pytest
 from msgspec.structs import replace
 
-from moot.engine.turns.context import RunContext
 from moot.engine.turns.outcomes import (
     add_advice,
     add_attempt_count,
@@ -30,9 +29,7 @@ from moot.types.participants import Participant
 from moot.types.run_plan import RunPlan
 
 ALPHA = Participant(id="alpha", name="Alpha", model="openai/one")
-RUN_CONTEXT = RunContext(
-    run="run_1", discussion="dis_1", plan=RunPlan(mode="debate", participants=(ALPHA,), to=("alpha",))
-)
+PLAN = RunPlan(mode="debate", participants=(ALPHA,), to=("alpha",))
 TURN_END = TurnEnded(
     participant="alpha",
     stage="synthesis",
@@ -46,7 +43,7 @@ TURN_END = TurnEnded(
 
 
 def test_turn_message_has_participant_model_and_visibility() -> None:
-    message = turn_message(RUN_CONTEXT, TURN_END)
+    message = turn_message("run_1", "dis_1", PLAN, TURN_END)
     assert (message.content, message.thoughts, message.details) == ("Half of", "Hm.", "Aside.")
     assert (message.participant, message.name) == ("alpha", "Alpha")
     assert (message.provider, message.model) == ("openrouter", "openrouter/vendor/two")

@@ -7,8 +7,8 @@ import pytest
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
-from moot.engine.tools.approval_policy import DenyAllApprovals
 from moot.engine.tools.session import CheckBudget, ToolSession, ToolSource, allow_any_cost
+from moot.engine.tools.toolset import DenyAllApprovals
 from moot.engine.turns.outcomes import LATE_MESSAGE
 from moot.prompts.lesson import replay_messages
 from moot.providers.scripted.scripts import Script, ScriptedTool

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from moot.engine.turns.model_caller import ModelCaller
-from moot.engine.turns.tool_loop import MAX_ERRORS_IN_A_ROW, MAX_TOOL_ROUNDS, EnforceBudget, ignore_budget
+from moot.engine.turns.tool_loop import MAX_ERRORS_IN_A_ROW, MAX_TOOL_ROUNDS, EnforceCostLimits, ignore_cost_limits
 from moot.providers.keys import KeyRing
 from moot.providers.provider import ChunkStream
 from moot.providers.registry import ResolvedModel
@@ -61,7 +61,7 @@ async def run_turn(
     *others: ScriptedProvider,
     model: str = "m",
     stop: StopSignal | None = None,
-    enforce_budget: EnforceBudget = ignore_budget,
+    enforce_cost_limits: EnforceCostLimits = ignore_cost_limits,
 ) -> tuple[TurnEnded, list[Event]]:
     events: list[Event] = []
 
@@ -77,7 +77,7 @@ async def run_turn(
         stop or StopSignal(),
         emit,
         toolset=toolset,
-        enforce_budget=enforce_budget,
+        enforce_cost_limits=enforce_cost_limits,
     )
     return ended, events
 
@@ -267,7 +267,7 @@ async def test_budget_is_enforced_between_rounds() -> None:
         tool_calling_provider(tool_calls=9, answer="Well.", usd_per_million_tokens=1.0),
         harness,
         stop=stop,
-        enforce_budget=afford,
+        enforce_cost_limits=afford,
     )
     assert (ended.status, len(harness.toolbox.calls)) == ("stopped", 2)
     assert 0 < costs[0] < costs[1] == ended.cost_usd

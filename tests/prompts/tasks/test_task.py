@@ -2,8 +2,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from moot.prompts.tasks.task import MAX_ANSWER_TOKENS, analysis_request, make_cache_key
-from moot.prompts.templates import load_template
+from moot.prompts.library import load_template
+from moot.prompts.tasks.task import MAX_ANSWER_TOKENS, make_cache_key, task_request
 from moot.types.requests import user_message
 
 text_lists = st.lists(
@@ -11,8 +11,8 @@ text_lists = st.lists(
 )
 
 
-def test_analysis_request_has_template_and_material_but_no_model() -> None:
-    request = analysis_request("ranking", "### Answer A\n{So} it is.")
+def test_task_request_has_template_and_material_but_no_model() -> None:
+    request = task_request("ranking", "### Answer A\n{So} it is.")
     assert request.system == load_template("ranking")
     assert request.messages == (user_message("### Answer A\n{So} it is."),)
     assert (request.model, request.max_tokens, request.temperature) == ("", MAX_ANSWER_TOKENS, None)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from moot import Moot
-from moot.prompts.templates import load_template
+from moot.prompts.library import load_template
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS
 
 DEBATERS = ("advocate", "sceptic", "undecided")

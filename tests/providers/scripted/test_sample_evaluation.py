@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
+from moot.prompts.library import load_template
 from moot.prompts.references import SummaryPoints
 from moot.prompts.tasks.evaluation import Judgement, RewriteAnswer, judge_request, require_one_verdict_each
 from moot.prompts.tasks.persona_suggestions import ProposalFilter, Questions
-from moot.prompts.templates import load_template
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, last_user_text
 from moot.types.personas import MAX_PROPOSALS
 

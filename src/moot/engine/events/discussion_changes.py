@@ -80,7 +80,7 @@ class DiscussionChanges:
             while True:
                 missed, ids = watcher.take_changes()
                 if missed:
-                    yield [await self._current_activity(tenant)]
+                    yield [Activity(*await self._live_and_waiting_runs(tenant))]
                 else:
                     yield [await self._discussion_change(tenant, id) for id in ids] or HEARTBEAT
                 with suppress(TimeoutError):
@@ -90,9 +90,6 @@ class DiscussionChanges:
             self._watchers[tenant].discard(watcher)
             if not self._watchers[tenant]:
                 del self._watchers[tenant]
-
-    async def _current_activity(self, tenant: str) -> DiscussionEvent:
-        return Activity(*await self._live_and_waiting_runs(tenant))
 
     async def _discussion_change(self, tenant: str, id: str) -> DiscussionEvent:
         try:

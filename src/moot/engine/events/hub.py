@@ -33,6 +33,16 @@ def decode_frame(frame: bytes) -> Event:
     return event
 
 
+async def read_run_events(log: EventLog, run: str, last_seq: int | None = None) -> list[Event]:
+    """Read the events of a run from the database, up to `last_seq` if it is set."""
+    events: list[Event] = []
+    while page := await log.read_events(run, events[-1].seq if events else 0):
+        events += [_DECODER.decode(body) for _, body in page]
+        if last_seq is not None and events[-1].seq >= last_seq:
+            return [event for event in events if event.seq <= last_seq]
+    return events
+
+
 class RunStream:
     """The newest events of one run, as SSE frames, without gaps."""
 

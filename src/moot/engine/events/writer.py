@@ -65,7 +65,7 @@ class RunEventBuffer:
         self._pending: list[Event | PendingDelta] = []
         self._open_deltas: dict[str, PendingDelta] = {}
         self._speaking_participants: set[str] = set()
-        self._pending_records: list[tuple[Message | None, Sequence[Lane], Sequence[Charge]]] = []
+        self._pending_records: list[tuple[Message | None, Sequence[Lane], Charge | None]] = []
         self._pending_end: RunEnding | None = None
 
     async def append_events(self, events: list[Event]) -> None:
@@ -75,21 +75,17 @@ class RunEventBuffer:
             await self._writer.flush_events()
 
     async def commit(
-        self,
-        event: Event,
-        message: Message | None = None,
-        lanes: Sequence[Lane] = (),
-        charges: Sequence[Charge] = (),
+        self, event: Event, message: Message | None = None, lanes: Sequence[Lane] = (), charge: Charge | None = None
     ) -> int:
         """Write an event and its records in one transaction. Returns after the commit, with the message number or 0."""
-        self._pending_records.append((message, lanes, charges))
+        self._pending_records.append((message, lanes, charge))
         self._enqueue_events([event])
         written = await self._writer.flush_events()
         return written.message_numbers[message.id] if message is not None else 0
 
-    def add_charges(self, charges: Sequence[Charge]) -> None:
-        """Queue charges for the next transaction of this run."""
-        self._pending_records.append((None, (), charges))
+    def add_charge(self, charge: Charge) -> None:
+        """Queue a charge for the next transaction of this run."""
+        self._pending_records.append((None, (), charge))
 
     async def end_run(self, event: RunEnded, revision: int = 0) -> None:
         """Commit the end of the run. It stays live if a retry with a higher revision is pending."""
@@ -141,7 +137,7 @@ class RunEventBuffer:
             [message for message, _, _ in self._pending_records if message is not None],
             [lane for _, lanes, _ in self._pending_records for lane in lanes],
             results,
-            [charge for _, _, charges in self._pending_records for charge in charges],
+            [charge for _, _, charge in self._pending_records if charge is not None],
         )
 
     def _encode_numbered(self, item: "Event | PendingDelta", now: float) -> str:

@@ -5,7 +5,6 @@ source of truth: run status and finished turns are also in Moot's tables.
 """
 
 import asyncio
-import contextlib
 import logging
 import sqlite3
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -109,7 +108,7 @@ async def launch_dbos(database: Database, worker: str, execute: ExecuteRun) -> D
 def dbos_config(database: Database, worker: str) -> "DBOSConfig":
     return {
         "name": "moot",
-        "system_database_url": _dbos_url(database),
+        "system_database_url": database.url if database.is_postgres else f"sqlite:///{dbos_file_path(database)}",
         "executor_id": worker,
         "application_version": WORKFLOW_VERSION,
         "log_level": "ERROR",
@@ -133,12 +132,14 @@ async def prepare_dbos_database(dbos: Any, database: Database) -> None:
     if database.is_postgres:
         await _migrate_when_reachable(dbos, database.url)
         return
+    path = dbos_file_path(database)
     try:
-        await asyncio.to_thread(_prepare_file, dbos, dbos_file_path(database))
+        await asyncio.to_thread(_prepare_file, dbos, path)
     except (DatabaseError, sqlite3.DatabaseError) as error:
         log.warning("workflow database unusable; recreating it", extra={"reason": str(error)})
-        _remove_database_files(dbos_file_path(database))
-        await asyncio.to_thread(_prepare_file, dbos, dbos_file_path(database))
+        for suffix in ("", "-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        await asyncio.to_thread(_prepare_file, dbos, path)
 
 
 async def _migrate_when_reachable(dbos: Any, url: str) -> None:
@@ -156,17 +157,7 @@ def dbos_file_path(database: Database) -> Path:
     return database.path.with_name(f"{database.path.stem}.runs.db")
 
 
-def _dbos_url(database: Database) -> str:
-    return database.url if database.is_postgres else f"sqlite:///{dbos_file_path(database)}"
-
-
 def _prepare_file(dbos: Any, path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
     dbos.DBOS.migrate(f"sqlite:///{path}")
-
-
-def _remove_database_files(path: Path) -> None:
-    for name in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
-        with contextlib.suppress(FileNotFoundError):
-            name.unlink()

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from moot.engine.model_resolution import ModelChains
 from moot.engine.runs.table import RunTable, S
 from moot.engine.tools.session import ToolSession
-from moot.engine.turns.context import RunContext
 from moot.engine.turns.model_caller import ModelCaller
+from moot.engine.turns.runner import RunContext
 from moot.engine.turns.token_estimates import combine_model_limits
 from moot.prompts.attachments import reject_unreadable_file
 from moot.prompts.parts import Attachment, AttachmentsByMessage
@@ -54,10 +54,8 @@ class RunLog:
     async def append_events(self, events: list[Event]) -> None:
         """Add the run id, sequence number and time to each event, and call the reader."""
         now = time.time()
-        stamped: list[Event] = []
-        for event in events:
-            self._seq += 1
-            stamped.append(replace(event, run=self.run, seq=self._seq, at=now))
+        stamped = [replace(event, run=self.run, seq=seq, at=now) for seq, event in enumerate(events, self._seq + 1)]
+        self._seq += len(events)
         if (reading := self._reader(stamped)) is not None:
             await reading
 
@@ -94,11 +92,11 @@ class MemoryTranscript:
         message: Message | None = None,
         *,
         lanes: Sequence[Lane] = (),  # noqa: ARG002 - lanes are not stored here
-        charges: Sequence[Charge] = (),
+        charge: Charge | None = None,
     ) -> int:
-        self.spent_usd += sum(charge.cost_usd or 0.0 for charge in charges)
-        if charges:
-            await self._record_charges(charges)
+        if charge is not None:
+            self.spent_usd += charge.cost_usd or 0.0
+            await self._record_charges([charge])
         if message is not None:
             self.messages.append(replace(message, seq=len(self.messages) + 1))
         if isinstance(event, ANALYSIS_RESULTS):
@@ -140,20 +138,21 @@ class EphemeralRun(Struct, frozen=True, kw_only=True):
         plan = self.plan
         if plan.spec.private_threads:
             plan = replace(plan, model_limits=await asyncio.to_thread(self._limits_by_model))
-        attachments = {**self.attachments, message.id: tuple(map(Attachment, files))}
-        table = RunTable(
-            RunContext(run=run_log.run, discussion="", plan=plan, attachments=attachments),
-            MemoryTranscript(run_log, [*self.earlier, message], record_charges),
-            self._resolve_model,
-            model_caller,
-            stop,
-            run_step_directly,
-            tool_session,
+        context = RunContext(
+            run=run_log.run,
+            discussion="",
+            plan=plan,
+            attachments={**self.attachments, message.id: tuple(map(Attachment, files))},
+            transcript=MemoryTranscript(run_log, [*self.earlier, message], record_charges),
+            resolve_model=self._resolve_model,
+            model_caller=model_caller,
+            stop=stop,
+            tool_session=tool_session,
         )
         await run_log.append_events([RunStarted(participants=plan.participants)])
         if tool_session is None and (names := [who.name for who in plan.responding_participants if who.tools]):
             await run_log.append_events([Notice(kind="tools", message=NO_TOOLS_NOTICE.format(", ".join(names)))])
-        ended = RunEnded(status=await table.run_mode())
+        ended = RunEnded(status=await RunTable(context, run_step_directly).run_mode())
         await run_log.append_events([ended])
         return ended
 
@@ -186,12 +185,14 @@ class MemoryStream(Generic[T]):
         self._reader_gone = asyncio.Event()
         self._closed = False
 
-    async def send_batch(self, batch: list[T]) -> None:
-        await self._enqueue_batch(batch)
+    async def send_batch(self, batch: list[T] | None) -> None:
+        """Queue a batch, or None for the end."""
+        if not self._reader_gone.is_set():
+            await self._queue.put(batch)
 
     async def send_end(self) -> None:
         """Signal the end, and wait until the client has read everything or disconnected."""
-        await self._enqueue_batch(None)
+        await self.send_batch(None)
         await self._reader_gone.wait()
 
     def close(self) -> None:
@@ -203,11 +204,9 @@ class MemoryStream(Generic[T]):
             while (batch := await self._next_batch()) is not None:
                 yield batch
         finally:
-            self._disconnect_reader()
-
-    async def _enqueue_batch(self, batch: list[T] | None) -> None:
-        if not self._reader_gone.is_set():
-            await self._queue.put(batch)
+            self._reader_gone.set()
+            while not self._queue.empty():  # unblocks a pending `put`
+                self._queue.get_nowait()
 
     async def _next_batch(self) -> list[T] | Heartbeat | None:
         try:
@@ -215,11 +214,6 @@ class MemoryStream(Generic[T]):
                 return await self._queue.get()
         except TimeoutError:
             return None if self._closed else HEARTBEAT
-
-    def _disconnect_reader(self) -> None:
-        self._reader_gone.set()
-        while not self._queue.empty():  # unblocks a pending `put`
-            self._queue.get_nowait()
 
 
 class BudgetGuard(Protocol):
@@ -243,10 +237,7 @@ class EphemeralRuns:
         return len(self._stops_by_task)
 
     async def stream(
-        self,
-        ephemeral_run: EphemeralRun,
-        budget_guard: BudgetGuard | None = None,
-        stop: StopSignal | None = None,
+        self, ephemeral_run: EphemeralRun, budget_guard: BudgetGuard | None = None, stop: StopSignal | None = None
     ) -> BatchStream[Event]:
         """Yield events of a run.
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import NamedTuple, NoReturn
 
-import msgspec
 from msgspec import Struct
 
 from moot.engine import telemetry
+from moot.engine.events.hub import read_run_events
 from moot.engine.events.writer import EventWriter, RunEventBuffer
 from moot.engine.model_resolution import ResolveModel
 from moot.engine.runs.references import ReferenceResolver, load_attachments
@@ -18,8 +18,8 @@ from moot.engine.runs.transcript import StoredTranscript
 from moot.engine.tools.approvals import PendingApprovals
 from moot.engine.tools.catalog import ToolCatalog
 from moot.engine.tools.session import ToolSession
-from moot.engine.turns.context import RunContext
 from moot.engine.turns.model_caller import ModelCaller
+from moot.engine.turns.runner import RunContext
 from moot.providers.registry import ResolvedModel
 from moot.store.retry import retry_while_unavailable
 from moot.store.runs.runs import RunCommands, RunLease
@@ -88,8 +88,7 @@ class RunExecution:
                 earlier_events = await self._load_events()
             await event_buffer.append_events([_first_event(lease, earlier_events)])
             transcript, _ = await asyncio.gather(
-                self._load_transcript(lease, event_buffer, earlier_events),
-                self.refresh_commands(),
+                self._load_transcript(lease, event_buffer, earlier_events), self.refresh_commands()
             )
             status = await self._run_mode(lease, transcript)
         except Exception:
@@ -129,27 +128,24 @@ class RunExecution:
             return await _fail_run(transcript, f"This run was restarted {MAX_EXECUTIONS} times and never finished.")
         await self._deps.reference_resolver.resolve_references(lease, transcript, self._stop)
         attachments = await retry_while_unavailable(load_attachments)(self._stores, lease.tenant, transcript.messages)
-        run_context = RunContext(
-            run=lease.run,
-            discussion=lease.discussion,
-            plan=lease.plan,
-            revision=lease.revision,
-            attachments=attachments,
-        )
 
         async def resolve_model(participant: Participant) -> Sequence[ResolvedModel]:
             return await retry_while_unavailable(self._deps.resolve_model)(lease.tenant, participant.model)
 
         async with self._open_tool_session(lease) as tool_session:
-            self._table = RunTable(
-                run_context,
-                transcript,
-                resolve_model,
-                self._deps.model_caller,
-                self._stop,
-                self._durable_step,
-                tool_session,
+            context = RunContext(
+                run=lease.run,
+                discussion=lease.discussion,
+                plan=lease.plan,
+                revision=lease.revision,
+                attachments=attachments,
+                transcript=transcript,
+                resolve_model=resolve_model,
+                model_caller=self._deps.model_caller,
+                stop=self._stop,
+                tool_session=tool_session,
             )
+            self._table = RunTable(context, self._durable_step)
             self._forward_commands(self._table)
             status = await self._table.run_mode()
         await transcript.end_open_turns(self._stop.reason)
@@ -218,10 +214,7 @@ class RunExecution:
     async def _load_events(self) -> list[Event]:
         """Load all events of the run, including those of earlier executions."""
         await self._deps.event_writer.flush_events()
-        events: list[Event] = []
-        while page := await self._stores.events.read_events(self._run, events[-1].seq if events else 0):
-            events += [msgspec.json.decode(body, type=Event) for _, body in page]
-        return events
+        return await read_run_events(self._stores.events, self._run)
 
 
 async def wait_forever() -> NoReturn:

@@ -122,8 +122,7 @@ class RunManager:
                     await mark_worker_left(worker)
             except DatabaseUnavailable as error:
                 log.warning(
-                    "database unavailable; skipping the scan for unregistered workers",
-                    extra={"reason": str(error)},
+                    "database unavailable; skipping the scan for unregistered workers", extra={"reason": str(error)}
                 )
 
     def stop_accepting_runs(self) -> None:

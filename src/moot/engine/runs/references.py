@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from moot.engine.attachments import load_attached_files
 from moot.engine.model_resolution import ResolveModel
-from moot.engine.turns.context import RunTranscript
 from moot.engine.turns.model_caller import ModelCaller
+from moot.engine.turns.runner import RunTranscript
 from moot.engine.turns.structured_output import StructuredResult, structured_completion
 from moot.engine.turns.token_estimates import max_prompt_chars
 from moot.prompts.parts import Attachment, AttachmentsByMessage
@@ -112,11 +112,7 @@ class ReferenceResolver:
         raise NotFound(f'@"{reference.title}" {problem}. It is sent as plain text.')
 
     async def _ensure_summary(
-        self,
-        reference: DiscussionReference,
-        discussion_id: str,
-        run_transcript: RunTranscript,
-        stop: StopSignal,
+        self, reference: DiscussionReference, discussion_id: str, run_transcript: RunTranscript, stop: StopSignal
     ) -> None:
         message_count = await self._summaries.count_public_messages(discussion_id)
         known = await self._summaries.newest_summary(reference.lease.tenant, discussion_id)
@@ -134,11 +130,18 @@ class ReferenceResolver:
         if answer.value is None:
             reason = answer.fault.message if answer.fault else "It was stopped, or took too long."
             text = f'There is no summary of "{reference.title}". {reason}'
-            await run_transcript.commit_event(Notice(kind="missing", message=text, charge=charge), charges=[charge])
+            await run_transcript.commit_event(Notice(kind="missing", message=text, charge=charge), charge=charge)
             return
-        new = _new_summary(discussion_id, answer, answer.value, message_count)
+        new = DiscussionSummary(
+            id=new_id("summary"),
+            discussion=discussion_id,
+            points=answer.value.points,
+            messages=message_count,
+            model=answer.model,
+            created_at=time.time(),
+        )
         await self._summaries.save_summary(reference.payer, new, charge)
-        await run_transcript.commit_event(_reference_event(reference, new, answer), charges=[charge])
+        await run_transcript.commit_event(_reference_event(reference, new, answer), charge=charge)
 
     async def _request_summary(
         self, lease: RunLease, messages: Sequence[Message], stop: StopSignal
@@ -150,11 +153,7 @@ class ReferenceResolver:
         timer = asyncio.get_running_loop().call_later(SUMMARY_SECONDS, call_stop.request_stop, "late")
         try:
             return await structured_completion(
-                self._model_caller,
-                chain,
-                reference_summary_request(material.text),
-                SummaryPoints,
-                stop=call_stop,
+                self._model_caller, chain, reference_summary_request(material.text), SummaryPoints, stop=call_stop
             )
         finally:
             timer.cancel()
@@ -174,11 +173,8 @@ async def load_reference_summaries(stores: Stores, tenant: str, messages: Sequen
     runs = {one.run for one in messages if one.run and _can_contain_references(one) and find_references(one.content)}
     if not runs:
         return {}
-    found = [
-        one
-        for one in await load_results_and_notices(stores.database, runs, ReferenceSummarized)
-        if isinstance(one, ReferenceSummarized)
-    ]
+    results = await load_results_and_notices(stores.database, runs, ReferenceSummarized)
+    found = [one for one in results if isinstance(one, ReferenceSummarized)]
     summaries = await stores.summaries.summaries_by_ids(tenant, [one.summary for one in found])
     known = {
         (one.message, normalize_title(one.title)): summaries[one.summary] for one in found if one.summary in summaries
@@ -199,23 +195,8 @@ def _can_contain_references(message: Message) -> bool:
     return message.role == "user" and message.participant is None and not message.hidden
 
 
-def _new_summary(
-    discussion_id: str, answer: StructuredResult[SummaryPoints], value: SummaryPoints, message_count: int
-) -> DiscussionSummary:
-    return DiscussionSummary(
-        id=new_id("summary"),
-        discussion=discussion_id,
-        points=value.points,
-        messages=message_count,
-        model=answer.model,
-        created_at=time.time(),
-    )
-
-
 def _reference_event(
-    reference: DiscussionReference,
-    summary: DiscussionSummary,
-    answer: StructuredResult[SummaryPoints] | None = None,
+    reference: DiscussionReference, summary: DiscussionSummary, answer: StructuredResult[SummaryPoints] | None = None
 ) -> ReferenceSummarized:
     return ReferenceSummarized(
         cache_key=reference.cache_key,

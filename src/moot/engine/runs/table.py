@@ -4,19 +4,15 @@ Each step has a unique name, and a replay after a crash returns its stored resul
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Protocol, TypeVar, cast
 
 import msgspec
 
-from moot.engine.runs.analysis import AnalysisRunner
-from moot.engine.runs.stage import QuorumBarrier
-from moot.engine.tools.session import ToolSession
-from moot.engine.turns.context import ResolveParticipantModel, RunContext, RunTranscript, TurnOptions
-from moot.engine.turns.model_caller import ModelCaller
-from moot.engine.turns.runner import TurnRunner
+from moot.engine.runs.analysis import run_analysis
+from moot.engine.turns.runner import RunContext, TurnOptions, TurnRunner
 from moot.modes import program_for_plan
 from moot.modes.table import BuildInstructions
 from moot.prompts.tasks.task import BuildTask
@@ -55,23 +51,73 @@ class RunStopped(Exception):
     """Unwinds the mode after a stop request."""
 
 
-class RunTable:
+class QuorumBarrier:
+    """Barrier of a stage with concurrent turns: quorum, deadline, and retries while other turns run.
+
+    `on_late` is called with the unfinished participants at the quorum or the deadline. None waits for all.
+    """
+
     def __init__(
-        self,
-        run_context: RunContext,
-        transcript: RunTranscript,
-        resolve_model: ResolveParticipantModel,
-        model_caller: ModelCaller,
-        stop: StopSignal,
-        durable_step: DurableStep,
-        tool_session: ToolSession | None = None,
+        self, participants: Collection[str], quorum: int | None, on_late: Callable[[Collection[str]], None]
     ) -> None:
-        self.revision = run_context.revision
-        self.run = run_context.run
-        self._turn_runner = TurnRunner(run_context, transcript, resolve_model, model_caller, stop, tool_session)
-        self._analysis_runner = AnalysisRunner(run_context.run, transcript, resolve_model, model_caller, stop)
-        self._transcript = transcript
-        self._stop = stop
+        self._unfinished = set(participants)
+        self._answered: set[str] = set()
+        self._quorum = quorum
+        self._on_late = on_late
+        self._retry_waiters: dict[str, asyncio.Future[bool]] = {}  # failed participants that can be retried
+
+    @contextmanager
+    def with_deadline(self, seconds: float | None) -> Iterator[None]:
+        if seconds is None:
+            yield
+            return
+        timer = asyncio.get_running_loop().call_later(seconds, lambda: self._on_late(frozenset(self._unfinished)))
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def record_turn_end(self, participant: str, status: TurnStatus) -> None:
+        """Idempotent. After the last turn, no failed participant can be retried in this stage."""
+        self._unfinished.discard(participant)
+        if status in ANSWERED_STATUSES:
+            self._answered.add(participant)
+        if not self._unfinished:
+            for waiting in self._retry_waiters.values():
+                if not waiting.done():  # a cancelled future is done
+                    waiting.set_result(False)
+            self._retry_waiters.clear()
+        elif self._quorum is not None and len(self._answered) >= self._quorum:
+            self._on_late(frozenset(self._unfinished))
+
+    async def wait_for_retry(self, participant: str) -> bool:
+        """Wait for a retry command while other turns run; return False when the last one ends."""
+        if not self._unfinished:
+            return False
+        waiting: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._retry_waiters[participant] = waiting
+        try:
+            return await waiting
+        finally:
+            self._retry_waiters.pop(participant, None)
+
+    def can_retry(self, participant: str) -> bool:
+        return participant in self._retry_waiters
+
+    def retry_participant(self, participant: str) -> None:
+        """Resume a participant for which `can_retry` is true."""
+        self._unfinished.add(participant)
+        self._retry_waiters.pop(participant).set_result(True)
+
+
+class RunTable:
+    def __init__(self, context: RunContext, durable_step: DurableStep) -> None:
+        self.revision = context.revision
+        self.run = context.run
+        self._context = context
+        self._turn_runner = TurnRunner(context)
+        self._transcript = context.transcript
+        self._stop = context.stop
         self._durable_step = durable_step
         self._barrier: QuorumBarrier | None = None
         self._substep_results: dict[str, str] | None = None  # by name, while a concurrent step runs
@@ -120,10 +166,7 @@ class RunTable:
     ) -> TurnStatus:
         turn_key = TurnKey(participant.id, stage, round)
         options = TurnOptions(
-            view=view,
-            instructions=instruction,
-            build_instructions=build_instructions,
-            with_actions=with_actions,
+            view=view, instructions=instruction, build_instructions=build_instructions, with_actions=with_actions
         )
         status = await self._run_step(_step_name(turn_key), lambda: self._turn_runner.run(turn_key, options))
         self._turn_statuses.append(status)
@@ -140,26 +183,19 @@ class RunTable:
         lane_status: LaneStatus | None = None,
     ) -> dict[str, TurnStatus]:
         self._raise_if_stopped()
-        turn_keys = [
-            TurnKey(one.id, stage, round)
-            for one in (self.plan.responding_participants if participants is None else participants)
-        ]
+        speaking = self.plan.responding_participants if participants is None else participants
         self._turn_runner.reset_late_participants()
         # A retry has no quorum or deadline: the user wants the answer of this participant.
         rules = self.plan.debate if lane_status is not None and self.revision == 0 else None
-        self._barrier = current = QuorumBarrier(
-            [turn_key.participant for turn_key in turn_keys],
-            rules.quorum if rules else None,
-            self._stop_late_participants,
-        )
+        quorum, deadline = (rules.quorum, rules.deadline) if rules else (None, None)
+        self._barrier = current = QuorumBarrier([one.id for one in speaking], quorum, self._stop_late_participants)
         options = TurnOptions(view=view, build_instructions=build_instructions, lane_status=lane_status)
-        with current.with_deadline(rules.deadline if rules else None):
-            turns = await self._run_concurrently(
-                f"{stage}/{round}", [self._run_lane(current, turn_key, options) for turn_key in turn_keys]
-            )
+        lanes = [self._run_lane(current, TurnKey(one.id, stage, round), options) for one in speaking]
+        with current.with_deadline(deadline):
+            turns = await self._run_concurrently(f"{stage}/{round}", lanes)
         self._barrier = None
         self._turn_statuses += turns
-        return {turn_key.participant: status for turn_key, status in zip(turn_keys, turns, strict=True)}
+        return {one.id: status for one, status in zip(speaking, turns, strict=True)}
 
     async def one_speaks(
         self,
@@ -180,11 +216,10 @@ class RunTable:
     async def run_analysis(
         self, purpose: CallPurpose, participant: Participant, build_task: BuildTask, *, round: int = 0
     ) -> AnalysisResult | None:
-        step = f"find/{STORED_STEP_WORDS.get(purpose, purpose)}/{self.revision}/{participant.id}" + (
-            f"/{round}" if round else ""
-        )
+        step = f"find/{STORED_STEP_WORDS.get(purpose, purpose)}/{self.revision}/{participant.id}"
+        step += f"/{round}" if round else ""
         cache_key = await self._run_substep(
-            step, lambda: self._analysis_runner.run_analysis(purpose, participant, build_task)
+            step, partial(run_analysis, self._context, purpose, participant, build_task)
         )
         return next((one for one in self._transcript.analysis_results if one.cache_key == cache_key), None)
 
@@ -194,10 +229,14 @@ class RunTable:
 
     async def complete_lanes(self, participants: Sequence[Participant], kind: NoticeKind, message: str) -> None:
         lanes = [Lane(participant=participant.id, status="complete") for participant in participants]
-        await self._commit_notice(kind, message, lanes)
+        await self.send_notice(kind, message, lanes)
 
-    async def send_notice(self, kind: NoticeKind, message: str) -> None:
-        await self._commit_notice(kind, message, ())
+    async def send_notice(self, kind: NoticeKind, message: str, lanes: Sequence[Lane] = ()) -> None:
+        async def commit_step() -> str:
+            await self._transcript.commit_event(Notice(kind=kind, message=message), lanes=lanes)
+            return "told"  # stored by DBOS
+
+        await self._run_step(f"tell/{kind}/{self.revision}", commit_step)
 
     async def can_afford(
         self,
@@ -295,13 +334,6 @@ class RunTable:
             kind: NoticeKind = "lead_replaced" if following else "missing"
             await self._transcript.append_events([Notice(kind=kind, message=text)])
         return status
-
-    async def _commit_notice(self, kind: NoticeKind, words: str, lanes: Sequence[Lane]) -> None:
-        async def commit_step() -> str:
-            await self._transcript.commit_event(Notice(kind=kind, message=words), lanes=lanes)
-            return "told"  # stored by DBOS
-
-        await self._run_step(f"tell/{kind}/{self.revision}", commit_step)
 
     async def _check_max_cost(
         self, label: str, turns: Sequence[tuple[Participant, BuildInstructions | None]], view: View

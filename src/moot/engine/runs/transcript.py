@@ -6,8 +6,7 @@ from msgspec.structs import replace
 
 from moot.engine import telemetry
 from moot.engine.events.writer import RunEventBuffer
-from moot.engine.runs import recovery
-from moot.engine.runs.recovery import InterruptedTurn
+from moot.engine.runs.interrupted_turns import find_interrupted_turns, interrupted_lanes, interrupted_message
 from moot.engine.turns.outcomes import turn_charge
 from moot.store.runs.runs import RunLease
 from moot.types.billing import Charge
@@ -16,6 +15,7 @@ from moot.types.discussions import Message
 from moot.types.events import (
     ANALYSIS_RESULTS,
     ANSWERED_STATUSES,
+    STATUS_BY_STOP_REASON,
     Event,
     StageStarted,
     StopReason,
@@ -53,7 +53,7 @@ class StoredTranscript:
             (event.stage, event.round) for event in earlier_events if isinstance(event, StageStarted)
         }
         # Turns that a crash cut off after clients had received events of them.
-        self._interrupted_turns = recovery.find_interrupted_turns(earlier_events)
+        self._interrupted_turns = find_interrupted_turns(earlier_events)
         self._load_events = load_events
         self._open_turns: set[TurnKey] = set()  # started in this execution and not ended
 
@@ -66,36 +66,22 @@ class StoredTranscript:
             await self._event_buffer.append_events(fresh)
 
     async def commit_event(
-        self,
-        event: Event,
-        message: Message | None = None,
-        *,
-        lanes: Sequence[Lane] = (),
-        charges: Sequence[Charge] = (),
+        self, event: Event, message: Message | None = None, *, lanes: Sequence[Lane] = (), charge: Charge | None = None
     ) -> int:
-        self.spent_usd += sum(charge.cost_usd or 0.0 for charge in charges)
-        if isinstance(event, TurnEnded) and message is not None:
+        self.spent_usd += (charge.cost_usd or 0.0) if charge else 0.0
+        if isinstance(event, TurnEnded) and message is not None and event.turn_key in self._interrupted_turns:
             # The turn ended before its retry started, for example because a key is missing now.
-            if (interrupted := self._interrupted_turns.pop(event.turn_key, None)) is not None:
-                event, message = self._end_interrupted_turn(event, message, interrupted)
-                charges = [turn_charge(event)]
-            return await self._commit_turn(event, message, lanes, charges)
-        number = await self._event_buffer.commit(event, message, lanes, charges)
-        if message is not None:
-            self.messages.append(replace(message, seq=number))
-        if isinstance(event, ANALYSIS_RESULTS):
-            self.analysis_results.append(event)
-        return number
+            event, message = self._end_interrupted_turn(event, message)
+            charge = turn_charge(event)
+        return await self._commit(event, message, lanes, charge)
 
-    def _end_interrupted_turn(
-        self, turn_end: TurnEnded, message: Message, interrupted: InterruptedTurn
-    ) -> tuple[TurnEnded, Message]:
+    def _end_interrupted_turn(self, turn_end: TurnEnded, message: Message) -> tuple[TurnEnded, Message]:
         """End the turn with the text that clients received before the crash."""
-        received = interrupted.turn_end_event(None)
-        status = received.status if turn_end.status == "failed" else turn_end.status
-        turn_end = replace(received, status=status, fault=turn_end.fault)
+        interrupted = self._interrupted_turns.pop(turn_end.turn_key)
+        status = interrupted.status if turn_end.status == "failed" else turn_end.status
+        turn_end = replace(interrupted, status=status, fault=turn_end.fault)
         prompt_fields = {name: getattr(message, name) for name in ("view", "visible_until", "instructions")}
-        return turn_end, replace(recovery.interrupted_message(self._lease, turn_end), **prompt_fields)
+        return turn_end, replace(interrupted_message(self._lease, turn_end), **prompt_fields)
 
     def discard_failed_turns(self, participant: str) -> None:
         messages = [m for m in self.messages if m.run == self._lease.run]
@@ -109,23 +95,24 @@ class StoredTranscript:
     async def end_open_turns(self, reason: StopReason | None) -> None:
         """Commit an end for turns that are not retried, or that an internal error cut off."""
         if self._open_turns:
-            self._interrupted_turns = recovery.find_interrupted_turns(await self._load_events())
+            self._interrupted_turns = find_interrupted_turns(await self._load_events())
         for interrupted in tuple(self._interrupted_turns.values()):
-            turn_end = interrupted.turn_end_event(reason)
-            message = recovery.interrupted_message(self._lease, turn_end)
-            lanes = recovery.interrupted_lanes(turn_end)
-            await self._commit_turn(turn_end, message, lanes, [turn_charge(turn_end)])
+            turn_end = replace(interrupted, status=STATUS_BY_STOP_REASON[reason]) if reason else interrupted
+            message = interrupted_message(self._lease, turn_end)
+            await self._commit(turn_end, message, interrupted_lanes(turn_end), turn_charge(turn_end))
         self._interrupted_turns.clear()
         self._open_turns.clear()
 
-    async def _commit_turn(
-        self, turn_end: TurnEnded, message: Message, lanes: Sequence[Lane], charges: Sequence[Charge]
-    ) -> int:
-        number = await self._event_buffer.commit(turn_end, message, lanes, charges)
-        self._open_turns.discard(turn_end.turn_key)
-        self.messages.append(replace(message, seq=number))
-        telemetry.count_turn(turn_end)
-        telemetry.record_turn_span(self._lease.run, turn_end)
+    async def _commit(self, event: Event, message: Message | None, lanes: Sequence[Lane], charge: Charge | None) -> int:
+        number = await self._event_buffer.commit(event, message, lanes, charge)
+        if message is not None:
+            self.messages.append(replace(message, seq=number))
+        if isinstance(event, ANALYSIS_RESULTS):
+            self.analysis_results.append(event)
+        if isinstance(event, TurnEnded):
+            self._open_turns.discard(event.turn_key)
+            telemetry.count_turn(event)
+            telemetry.record_turn_span(self._lease.run, event)
         return number
 
     def _register_event(self, event: Event) -> bool:
@@ -135,7 +122,7 @@ class StoredTranscript:
         """
         if isinstance(event, TurnStarted):
             if (interrupted := self._interrupted_turns.pop(event.turn_key, None)) is not None:
-                self._event_buffer.add_charges([turn_charge(interrupted.turn_end_event(None))])
+                self._event_buffer.add_charge(turn_charge(interrupted))
             self._open_turns.add(event.turn_key)
         if not isinstance(event, StageStarted):
             return True

@@ -6,7 +6,9 @@ A user may answer through any process. The answer is stored, and a notification 
 import asyncio
 from collections.abc import Mapping
 
-from moot.engine.tools.approval_policy import ApprovalState, ToolCallRequest
+from msgspec.structs import asdict
+
+from moot.engine.tools.toolset import ApprovalState, ToolCallRequest
 from moot.store.runs.approvals import Approvals, RequestedCall
 from moot.store.runs.runs import RunLease
 from moot.types.events import ApprovalRequested
@@ -66,15 +68,12 @@ class StoredApprovals:
         await self._approvals.record_call_start(self._stored_call(request))
 
     def _stored_call(self, request: ToolCallRequest) -> RequestedCall:
-        lease, turn_key = self._lease, request.turn_key
         return RequestedCall(
             id=request.call_id,
-            tenant=lease.tenant,
-            discussion=lease.discussion,
-            run=lease.run,
-            participant=turn_key.participant,
-            stage=turn_key.stage,
-            round=turn_key.round,
+            tenant=self._lease.tenant,
+            discussion=self._lease.discussion,
+            run=self._lease.run,
+            **asdict(request.turn_key),
             attempt=self._attempt,
             tool=request.tool,
         )

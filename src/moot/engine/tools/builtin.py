@@ -58,12 +58,7 @@ class BuiltinTools:
     """The `Toolbox` of the built-in tools for one discussion. Every query is limited to its tenant."""
 
     def __init__(
-        self,
-        tenant: str,
-        discussion: str,
-        discussions: Discussions,
-        search: InsightSearch,
-        whiteboards: Whiteboards,
+        self, tenant: str, discussion: str, discussions: Discussions, search: InsightSearch, whiteboards: Whiteboards
     ) -> None:
         self._tenant = tenant
         self._discussion = discussion
@@ -74,28 +69,23 @@ class BuiltinTools:
     async def list_tools(self) -> Sequence[ToolInfo]:
         discussion = await self._discussions.get_discussion(self._tenant, self._discussion)
         board = await self._whiteboards.whiteboard_at(self._tenant, self._discussion)
-        return (
-            (*ALWAYS_AVAILABLE, WHITEBOARD_TOOL)
-            if MODES[discussion.mode].has_whiteboard or board.elements
-            else ALWAYS_AVAILABLE
-        )
+        has_whiteboard = MODES[discussion.mode].has_whiteboard or board.elements
+        return (*ALWAYS_AVAILABLE, WHITEBOARD_TOOL) if has_whiteboard else ALWAYS_AVAILABLE
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolOutcome:
         try:
             match name:
                 case SEARCH_TOOL.name:
-                    return ToolOutcome(await self._search_knowledge(msgspec.convert(arguments, SearchKnowledge).query))
+                    content = await self._search_knowledge(msgspec.convert(arguments, SearchKnowledge).query)
                 case READ_DISCUSSION_TOOL.name:
-                    return ToolOutcome(
-                        await self._read_discussion(msgspec.convert(arguments, ReadDiscussion).discussion)
-                    )
+                    content = await self._read_discussion(msgspec.convert(arguments, ReadDiscussion).discussion)
                 case WHITEBOARD_TOOL.name:
-                    return ToolOutcome(
-                        describe_board(await self._whiteboards.whiteboard_at(self._tenant, self._discussion))
-                    )
+                    content = describe_board(await self._whiteboards.whiteboard_at(self._tenant, self._discussion))
+                case _:
+                    return ToolOutcome(f"There is no tool {name!r} here.", is_error=True)
         except (UsageError, msgspec.ValidationError) as error:
             return ToolOutcome(str(error), is_error=True)
-        return ToolOutcome(f"There is no tool {name!r} here.", is_error=True)
+        return ToolOutcome(content)
 
     async def aclose(self) -> None:
         """No-op, as there is no connection to close."""

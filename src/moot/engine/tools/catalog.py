@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from typing import Literal
 
 from msgspec import Struct
@@ -67,11 +68,8 @@ class ToolCatalog:
         """Raise UsageError for an unknown server or built-in tool. Tools of other servers are checked in the run."""
         if not tools:
             return
-        known = [
-            BUILTIN_SERVER_NAME,
-            *self._servers,
-            *(one.name for one in await self._tool_servers.list_servers(tenant)),
-        ]
+        user_servers = [one.name for one in await self._tool_servers.list_servers(tenant)]
+        known = [BUILTIN_SERVER_NAME, *self._servers, *user_servers]
         own = [info.name for info in (*ALWAYS_AVAILABLE, WHITEBOARD_TOOL)]
         for server, names in group_by_server(tools).items():
             if server not in known:
@@ -99,16 +97,12 @@ class ToolCatalog:
     async def _list_server(self, tenant: str, name: str, whose: Literal["server", "own"]) -> ListedServer:
         try:
             source = await self._open_source(tenant, name)
+            async with aclosing(source.toolbox):
+                tools = await source.toolbox.list_tools()
         except MootError as error:
             return ListedServer(name=name, owner=whose, tools=(), error=str(error))
-        try:
-            tools = await source.toolbox.list_tools()
-            trusted = [info.name for info in tools if source.is_trusted(info.name)]
-            return ListedServer(name=name, owner=whose, tools=_describe_tools(name, tools, trusted))
-        except MootError as error:
-            return ListedServer(name=name, owner=whose, tools=(), error=str(error))
-        finally:
-            await source.toolbox.aclose()
+        trusted = [info.name for info in tools if source.is_trusted(info.name)]
+        return ListedServer(name=name, owner=whose, tools=_describe_tools(name, tools, trusted))
 
     @asynccontextmanager
     async def open_session(self, lease: RunLease, pending_approvals: PendingApprovals) -> AsyncIterator[ToolSession]:
@@ -122,12 +116,8 @@ class ToolCatalog:
                 return ToolSource(own, lambda _: False)
             return await self._open_source(lease.tenant, server)
 
-        async def check_budget(cost: float) -> str | None:
-            return await self._over_budget_message(lease.account, cost)
-
-        session = ToolSession(
-            open_source, lambda: StoredApprovals(self._approvals, lease, pending_approvals), check_budget
-        )
+        new_approvals = partial(StoredApprovals, self._approvals, lease, pending_approvals)
+        session = ToolSession(open_source, new_approvals, partial(self._over_budget_message, lease.account))
         try:
             yield session
         finally:  # in a task, so that a slow tool server does not delay the end of the run

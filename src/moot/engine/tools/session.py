@@ -5,12 +5,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from msgspec import Struct
 
-from moot.engine.tools.approval_policy import ApprovalPolicy
-from moot.engine.tools.toolset import ToolBinding, Toolset
+from moot.engine.tools.toolset import ApprovalPolicy, ToolBinding, Toolset
 from moot.tools.toolbox import Toolbox
 from moot.types.errors import MootError
 from moot.types.participants import Participant
-from moot.types.tools import ToolInfo
 
 MAX_TOOLS = 128  # limit that every provider accepts
 
@@ -20,11 +18,6 @@ class ToolSource(Struct, frozen=True):
 
     toolbox: Toolbox
     is_trusted: Callable[[str], bool]  # by tool name: whether calls need no approval
-
-
-class SourceTools(Struct, frozen=True):
-    source: ToolSource
-    tools: Sequence[ToolInfo]
 
 
 class ParticipantTools(Struct, frozen=True):
@@ -66,8 +59,8 @@ class ToolSession:
             if isinstance(listed, str):
                 problems += [listed] if listed else []
                 continue
-            bindings += _bind_tools(server, names, listed)
-            missing = sorted((names or set()) - {info.name for info in listed.tools})
+            bindings += [binding for binding in listed if names is None or binding.info.name in names]
+            missing = sorted((names or set()) - {binding.info.name for binding in listed})
             problems += [f"The tool server {server} has no tool {name}." for name in missing]
         toolset = Toolset(bindings[:MAX_TOOLS], self._new_approval_policy()) if bindings else None
         return ParticipantTools(toolset, problems)
@@ -75,7 +68,7 @@ class ToolSession:
     async def aclose(self) -> None:
         await asyncio.gather(*(source.toolbox.aclose() for source in self._sources.values()))
 
-    async def _list_tools(self, server: str) -> SourceTools | str:
+    async def _list_tools(self, server: str) -> list[ToolBinding] | str:
         """Return the tools of a server, or the error message; empty if it was reported before."""
         async with self._locks.setdefault(server, asyncio.Lock()):
             if server in self._server_errors:
@@ -83,10 +76,15 @@ class ToolSession:
             try:
                 source = self._sources.get(server) or await self._open_source(server)
                 self._sources[server] = source
-                return SourceTools(source, await source.toolbox.list_tools())
+                tools = await source.toolbox.list_tools()
             except MootError as error:
                 self._server_errors[server] = f"{error} Its tools are left out."
                 return self._server_errors[server]
+        toolbox, is_trusted = source.toolbox, source.is_trusted
+        return [
+            ToolBinding(title=f"{server}/{one.name}", info=one, toolbox=toolbox, trusted=is_trusted(one.name))
+            for one in tools
+        ]
 
 
 def group_by_server(tools: Sequence[str]) -> Mapping[str, set[str] | None]:
@@ -100,16 +98,3 @@ def group_by_server(tools: Sequence[str]) -> Mapping[str, set[str] | None]:
         elif names is not None:
             names.add(tool)
     return by_server
-
-
-def _bind_tools(server: str, names: set[str] | None, source_tools: SourceTools) -> list[ToolBinding]:
-    return [
-        ToolBinding(
-            title=f"{server}/{info.name}",
-            info=info,
-            toolbox=source_tools.source.toolbox,
-            trusted=source_tools.source.is_trusted(info.name),
-        )
-        for info in source_tools.tools
-        if names is None or info.name in names
-    ]

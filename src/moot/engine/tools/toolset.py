@@ -7,14 +7,12 @@ import asyncio
 import logging
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import msgspec
 from msgspec import Struct
 
-from moot.engine.tools.approval_policy import ApprovalPolicy, DenyAllApprovals, ToolCallRequest
-from moot.engine.waits import wait_at_most
-from moot.streaming.cancellation import StopSignal
+from moot.streaming.cancellation import StopSignal, wait_at_most
 from moot.streaming.turn_stream import Emit
 from moot.tools.toolbox import Toolbox, find_argument_problem
 from moot.types.chunks import ToolCall
@@ -26,6 +24,7 @@ from moot.types.tools import (
     MAX_ARGUMENTS_CHARACTERS,
     MAX_RESULT_CHARACTERS,
     MAX_SHOWN_CHARACTERS,
+    ApprovalDecision,
     ApprovalOutcome,
     ToolInfo,
     ToolOutcome,
@@ -43,7 +42,53 @@ REFUSALS: dict[ApprovalOutcome, str] = {
     "expired": "Nobody was there to allow this call, so it was not made. Go on without it.",
     "stopped": "Stopped before anybody had allowed this call.",
 }
+# given: allowed for all calls of the tool. wanted: ask. again: ask, even for a trusted tool, because an earlier attempt
+# of the turn started such a call before a crash, and the call may already have had its effect.
+ApprovalState = Literal["given", "wanted", "again"]
 log = logging.getLogger(__name__)
+
+
+class ToolCallRequest(Struct, frozen=True, kw_only=True):
+    """A tool call requested by a model."""
+
+    call_id: str
+    tool: str  # `server/tool`
+    arguments: str  # JSON
+    turn_key: TurnKey
+
+
+class ApprovalPolicy(Protocol):
+    """Decides about tool calls with effects. An instance serves one attempt of a turn."""
+
+    async def approval_state(self, request: ToolCallRequest) -> ApprovalState: ...
+
+    async def request_approval(self, request: ToolCallRequest) -> None:
+        """Open the request; from now on it can be answered. Call it before clients get the event."""
+        ...
+
+    async def wait_for_decision(self, request: ToolCallRequest) -> ApprovalDecision | None:
+        """Wait for the answer; None if no user can be asked. Cancelling withdraws the request."""
+        ...
+
+    async def record_call_start(self, request: ToolCallRequest) -> None:
+        """Commit that the call starts now, so that a retry after a crash asks again."""
+        ...
+
+
+class DenyAllApprovals:
+    """Policy of runs without a user to ask: rejects every call with effects."""
+
+    async def approval_state(self, request: ToolCallRequest) -> ApprovalState:  # noqa: ARG002 - protocol method
+        return "wanted"
+
+    async def request_approval(self, request: ToolCallRequest) -> None:
+        """No-op, as there is no user."""
+
+    async def wait_for_decision(self, request: ToolCallRequest) -> None:
+        """Return None at once."""
+
+    async def record_call_start(self, request: ToolCallRequest) -> None:
+        """No-op, as no call with effects starts."""
 
 
 class ToolBinding(Struct, frozen=True, kw_only=True):
@@ -105,7 +150,8 @@ class Toolset:
         arguments = truncate_with_note(call.arguments, MAX_ARGUMENTS_CHARACTERS)
         await context.emit([ToolCalled(name=title, arguments=arguments, **event_fields)])
         outcome, seconds = await self._call_outcome(binding, request, context)
-        content = _remove_nul(outcome.content)
+        # Without lone surrogates and NUL characters, which databases reject.
+        content = outcome.content.encode("utf-8", "replace").decode().replace("\0", "")
         tool_use = ToolUse(
             call_id=request.call_id,
             name=title,
@@ -117,10 +163,8 @@ class Toolset:
         )
         result: dict[str, Any] = {name: getattr(tool_use, name) for name in ("name", "content", "is_error", "seconds")}
         await context.emit([ToolReturned(**result, **event_fields)])
-        return ToolCallRecord(
-            ToolResult(call.id, call.name, truncate_with_note(content, MAX_RESULT_CHARACTERS), outcome.is_error),
-            tool_use,
-        )
+        sent = truncate_with_note(content, MAX_RESULT_CHARACTERS)
+        return ToolCallRecord(ToolResult(call.id, call.name, sent, outcome.is_error), tool_use)
 
     async def _call_outcome(
         self, binding: ToolBinding | None, request: ToolCallRequest, context: ToolCallContext
@@ -130,7 +174,9 @@ class Toolset:
         started = clock()
         try:
             if binding is None:
-                return self._unknown_tool(request.tool), 0.0
+                known = ", ".join(self._bindings) or "none"
+                message = f"There is no tool {request.tool!r}. These tools are there: {known}."
+                return ToolOutcome(message, is_error=True), 0.0
             arguments = await asyncio.to_thread(_parse_arguments, binding, request)
             if isinstance(arguments, ToolOutcome):
                 return arguments, 0.0
@@ -148,10 +194,6 @@ class Toolset:
             log.exception("tool call failed", extra={"tool": request.tool})
             return ToolOutcome(f"The tool failed ({type(error).__name__}).", is_error=True), clock() - started
 
-    def _unknown_tool(self, name: str) -> ToolOutcome:
-        known = ", ".join(self._bindings) or "none"
-        return ToolOutcome(f"There is no tool {name!r}. These tools are there: {known}.", is_error=True)
-
     async def _check_approval(
         self, binding: ToolBinding, request: ToolCallRequest, context: ToolCallContext
     ) -> ToolOutcome | None:
@@ -161,10 +203,9 @@ class Toolset:
             return None
         event_fields, seconds = _event_fields(request), self._approval_seconds
         await self._approval_policy.request_approval(request)
-        again = state == "again"
-        await context.emit(
-            [ApprovalRequested(name=request.tool, timeout_seconds=seconds, repeated=again, **event_fields)]
-        )
+        repeated = state == "again"
+        asked = ApprovalRequested(name=request.tool, timeout_seconds=seconds, repeated=repeated, **event_fields)
+        await context.emit([asked])
         answer: ApprovalOutcome | None = await wait_at_most(
             self._approval_policy.wait_for_decision(request), seconds, context.approval_stop
         )
@@ -187,11 +228,9 @@ class Toolset:
             return outcome
         if stop.reason is not None:
             return ToolOutcome("Stopped before it had returned.", is_error=True)
-        maybe = " What it does may still happen." if binding.info.has_effects else ""
-        return ToolOutcome(
-            f"{binding.title} did not return within {self._tool_seconds:g} s, and was not waited for.{maybe}",
-            is_error=True,
-        )
+        message = f"{binding.title} did not return within {self._tool_seconds:g} s, and was not waited for."
+        message += " What it does may still happen." if binding.info.has_effects else ""
+        return ToolOutcome(message, is_error=True)
 
 
 def assign_tool_names(bindings: Sequence[ToolBinding]) -> dict[str, ToolBinding]:
@@ -222,8 +261,3 @@ def _parse_arguments(binding: ToolBinding, request: ToolCallRequest) -> dict[str
     if (wrong := find_argument_problem(bytes(binding.info.parameters), arguments)) is not None:
         return ToolOutcome(f"The arguments do not fit: {wrong}", is_error=True)
     return arguments
-
-
-def _remove_nul(content: str) -> str:
-    """Remove NUL characters and lone surrogates, which databases reject."""
-    return content.encode("utf-8", "replace").decode().replace("\0", "")

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-import msgspec
+from msgspec.structs import asdict, replace
 
 from moot.engine.turns.outcomes import add_advice, turn_status
 from moot.engine.turns.token_estimates import estimate_usage
@@ -76,9 +76,8 @@ class TurnAttempts:
         """
         if self._names is None or self.with_actions:
             return None
-        return SpeakerLabelFilter(
-            self._names, strict=not self._is_continuation and self._rejected_answers < MAX_REJECTED_ANSWERS
-        )
+        strict = not self._is_continuation and self._rejected_answers < MAX_REJECTED_ANSWERS
+        return SpeakerLabelFilter(self._names, strict=strict)
 
     async def reject_answer(self, impersonated: str) -> None:
         self._rejected_answers += 1
@@ -95,17 +94,8 @@ class TurnAttempts:
             return
         self._attempt_count += 1
         self._wait_seconds = self._clock() - self._started_at
-        await self.emit(
-            [
-                TurnStarted(
-                    participant=self.turn_key.participant,
-                    stage=self.turn_key.stage,
-                    round=self.turn_key.round,
-                    attempt=self._attempt_count,
-                    model=self.model.name,
-                )
-            ]
-        )
+        started = TurnStarted(**asdict(self.turn_key), attempt=self._attempt_count, model=self.model.name)
+        await self.emit([started])
 
     async def emit_notice(self, kind: NoticeKind, message: str) -> None:
         await self.emit([Notice(kind=kind, message=message, participant=self.turn_key.participant)])
@@ -120,7 +110,7 @@ class TurnAttempts:
                 return
             usage = estimate
         elif result.finish is None and estimate.output > usage.output:  # the stream broke after an early count
-            usage = msgspec.structs.replace(usage, output=estimate.output, estimated=True)
+            usage = replace(usage, output=estimate.output, estimated=True)
         self._usage += usage
         cost = await asyncio.to_thread(self.model.provider.call_cost_usd, self.model.model, usage)
         self._cost = sum_costs((self._cost, cost))
@@ -132,9 +122,7 @@ class TurnAttempts:
         result = add_advice(result)
         first = result.first_token_seconds
         return TurnEnded(
-            participant=self.turn_key.participant,
-            stage=self.turn_key.stage,
-            round=self.turn_key.round,
+            **asdict(self.turn_key),
             status=turn_status(result),
             message=Answer(result.text, result.thoughts, result.details, result.lesson_items, tools),
             model=self.model.name,

@@ -7,6 +7,7 @@ caller stores and sends.
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,21 +15,27 @@ from moot.engine import telemetry
 from moot.engine.tools.toolset import ToolCallContext, Toolset
 from moot.engine.turns.attempts import GetModelLimits, NewLessonParser, TurnAttempts
 from moot.engine.turns.outcomes import add_attempt_count, explain_fault, has_visible_text
-from moot.engine.turns.tool_loop import EnforceBudget, ToolLoop, ignore_budget
+from moot.engine.turns.tool_loop import EnforceCostLimits, ToolLoop, ignore_cost_limits
 from moot.prompts.attachments import has_files, replace_unreadable_files
 from moot.providers.keys import Key
 from moot.providers.registry import ResolvedModel
+from moot.store.retry import retry_while_unavailable
 from moot.streaming.cancellation import StopSignal
 from moot.streaming.speaker_labels import SpeakerNames
-from moot.streaming.turn_stream import Emit, Limits, StreamResult, consume_stream
+from moot.streaming.turn_stream import Emit, Limits, StreamConsumer, StreamResult, consume_stream
 from moot.types.events import Event, TurnEnded, TurnKey
 from moot.types.faults import Fault, make_fault
 from moot.types.model_info import ModelLimits
 from moot.types.requests import ModelRequest, strip_signatures
 
+if TYPE_CHECKING:  # runs without a database do not import them
+    from moot.store.database import Database
+    from moot.store.rate_limits import RateLimiter
+
 MAX_ATTEMPTS = 3  # requests to one model, over all its keys
 MAX_WAIT_SECONDS = 20.0  # longest `retry_after` of a rate limit that is waited for
 MAX_PAUSE_SECONDS = 1.0  # longest backoff between two checks of Moot's own call limit
+CALL_LIMIT_NAME = "model_calls"
 CALL_LIMIT_REACHED = "Moot has reached its limit of model calls per minute."
 CALL_LIMIT_ADVICE = (
     f"{CALL_LIMIT_REACHED} Try again in a moment, or raise model_calls_per_minute under [rates] in moot.toml."
@@ -87,7 +94,7 @@ class ModelCaller:
         get_model_limits: GetModelLimits = unknown_model_limits,
         new_lesson_parser: NewLessonParser | None = None,
         toolset: Toolset | None = None,
-        enforce_budget: EnforceBudget = ignore_budget,
+        enforce_cost_limits: EnforceCostLimits = ignore_cost_limits,
         names: SpeakerNames | None = None,
     ) -> TurnEnded:
         """Call the first model of the chain, and the next one if it fails before sending text.
@@ -95,7 +102,7 @@ class ModelCaller:
         get_model_limits: characters per token, to estimate usage that the provider does not report.
         new_lesson_parser: the answer is a JSON array of speech and actions; each attempt gets a new parser.
         toolset: tools that the model may call.
-        enforce_budget: called with the cost between two rounds of tool calls; it may request a stop.
+        enforce_cost_limits: called with the cost between two rounds of tool calls; it may request a stop.
         names: an answer that speaks as another of these names is rejected and requested again, a few times.
         """
         turn = TurnAttempts(turn_key, stop, emit, get_model_limits, new_lesson_parser, names)
@@ -114,7 +121,7 @@ class ModelCaller:
             turn,
             toolset,
             lambda more: self._call_with_fallbacks(turn, _remaining_models(turn.model, chain), more),
-            enforce_budget,
+            enforce_cost_limits,
         )
         result = await loop.run_rounds(request, result)
         return turn.build_turn_end(result, tuple(loop.tool_uses))
@@ -136,11 +143,7 @@ class ModelCaller:
         raise AssertionError("the last model returns")
 
     async def complete_request(
-        self,
-        chain: Sequence[ResolvedModel],
-        request: ModelRequest,
-        stop: StopSignal,
-        emit: Emit = discard_events,
+        self, chain: Sequence[ResolvedModel], request: ModelRequest, stop: StopSignal, emit: Emit = discard_events
     ) -> TurnEnded:
         """Call a model outside a turn, for example to create a title or a summary."""
         ended = await self.call(NO_PARTICIPANT, chain, request, stop, emit)
@@ -189,17 +192,15 @@ class ModelCaller:
         await turn.start_attempt()
         adapted = await _adapt_request(request, turn.model)
         stream = turn.model.provider.stream_chunks(adapted, key.secret if key else None)
-        result = await consume_stream(
-            stream,
+        consumer = StreamConsumer(
             turn.turn_key,
-            turn.stop,
             self._limits,
-            turn.emit,
             turn.start_lesson_parser(),
-            label_filter=turn.new_label_filter(),
+            turn.new_label_filter(),
             has_tools=bool(adapted.tools),
             has_spoken=turn.has_text,
         )
+        result = await consume_stream(stream, consumer, turn.stop, turn.emit)
         await turn.count_usage(adapted, result)
         return explain_fault(result, turn.model, key)
 
@@ -236,6 +237,48 @@ class ModelCaller:
         else:
             return False
         return not await turn.stop.sleep_unless_stopped(seconds)
+
+
+class CallLimiter:
+    """Limits model calls per minute, for all accounts and all workers together.
+
+    It counts in memory on SQLite, which has one worker, so no call waits for the disk. On Postgres the count is a row
+    that all workers share. Concurrent calls are counted in one query.
+    """
+
+    def __init__(self, database: "Database", rates: "RateLimiter", calls_per_minute: int) -> None:
+        from moot.store.rate_limits import MemoryRateLimiter  # noqa: PLC0415 - only with a database
+
+        self._is_single_worker = not database.is_postgres
+        self._try_acquire = retry_while_unavailable(rates.try_acquire)
+        self._recent_calls = MemoryRateLimiter()
+        self._calls_per_minute = calls_per_minute
+        self._waiting_calls = 0
+        self._reserved_calls = 0
+        self._reserve_lock = asyncio.Lock()
+
+    async def try_acquire_call(self) -> float | None:
+        """Return None if the call is allowed, or the seconds to wait before the next try."""
+        if self._is_single_worker:
+            return self._recent_calls.try_acquire(CALL_LIMIT_NAME, self._calls_per_minute)
+        self._waiting_calls += 1
+        try:
+            async with self._reserve_lock:
+                if not self._reserved_calls and (seconds := await self._reserve_for_waiting()) is not None:
+                    return seconds
+                self._reserved_calls -= 1
+                return None
+        finally:
+            self._waiting_calls -= 1
+
+    async def _reserve_for_waiting(self) -> float | None:
+        """Reserve a call for every waiting task, or one if the limit does not allow that many."""
+        for count in sorted({1, self._waiting_calls}, reverse=True):
+            seconds = await self._try_acquire(CALL_LIMIT_NAME, self._calls_per_minute, count=count)
+            if seconds is None:
+                self._reserved_calls = count
+                return None
+        return seconds
 
 
 async def _adapt_request(request: ModelRequest, model: ResolvedModel) -> ModelRequest:

@@ -3,9 +3,8 @@
 import time
 from collections.abc import Mapping
 
-import msgspec
+from msgspec.structs import asdict, replace
 
-from moot.engine.turns.context import RunContext
 from moot.providers.keys import Key
 from moot.providers.registry import ResolvedModel
 from moot.streaming.turn_stream import StreamResult
@@ -17,16 +16,17 @@ from moot.types.events import STATUS_BY_STOP_REASON, Answer, StopReason, TurnEnd
 from moot.types.faults import Fault, FaultKind, make_fault
 from moot.types.participants import Participant
 from moot.types.primitives import new_id
+from moot.types.run_plan import RunPlan
 
 LATE_MESSAGE = "It was too slow. The others continued without it. Retry it, or choose a faster model."
 
 
-def turn_message(run_context: RunContext, turn_end: TurnEnded) -> Message:
+def turn_message(run: str, discussion: str, plan: RunPlan, turn_end: TurnEnded) -> Message:
     """Build the message of a turn. The caller adds the fields of the prompt, which are unknown after a crash."""
     return Message(
         id=new_id("msg"),
-        discussion=run_context.discussion,
-        run=run_context.run,
+        discussion=discussion,
+        run=run,
         role="assistant",
         content=turn_end.message.text,
         thoughts=turn_end.message.thoughts,
@@ -34,7 +34,7 @@ def turn_message(run_context: RunContext, turn_end: TurnEnded) -> Message:
         lesson_items=turn_end.message.lesson_items or None,
         tools=turn_end.message.tools or None,
         participant=turn_end.participant,
-        name=run_context.plan.find_participant(turn_end.participant).name,
+        name=plan.find_participant(turn_end.participant).name,
         stage=turn_end.stage,
         round=turn_end.round,
         status=turn_end.status,
@@ -46,8 +46,8 @@ def turn_message(run_context: RunContext, turn_end: TurnEnded) -> Message:
         first_token_seconds=turn_end.first_token_seconds,
         fault=turn_end.fault,
         finish_reason=turn_end.finish_reason,
-        visible_to=run_context.plan.to,
-        version_of=run_context.plan.regenerate.answer if run_context.plan.regenerate else None,
+        visible_to=plan.to,
+        version_of=plan.regenerate.answer if plan.regenerate else None,
         created_at=time.time(),
     )
 
@@ -77,9 +77,7 @@ def stop_message(reason: StopReason | None) -> str:
 
 def rejection_turn_end(turn_key: TurnKey, participant: Participant, error: UsageError) -> TurnEnded:
     return TurnEnded(
-        participant=turn_key.participant,
-        stage=turn_key.stage,
-        round=turn_key.round,
+        **asdict(turn_key),
         status="failed",
         message=Answer(),
         model=participant.model,
@@ -136,4 +134,4 @@ def add_advice(result: StreamResult) -> StreamResult:
 
 
 def _with_fault_message(result: StreamResult, fault: Fault, message: str) -> StreamResult:
-    return msgspec.structs.replace(result, fault=msgspec.structs.replace(fault, message=message))
+    return replace(result, fault=replace(fault, message=message))

@@ -11,8 +11,8 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from moot.engine.turns.model_caller import ModelCaller
+from moot.prompts.library import load_template
 from moot.prompts.tasks.task import MAX_ATTEMPTS, AnalysisTask, accept_any_answer
-from moot.prompts.templates import load_template
 from moot.providers.registry import ResolvedModel
 from moot.streaming.cancellation import StopSignal
 from moot.types.billing import sum_costs
@@ -59,8 +59,8 @@ async def structured_completion(
     """
     current = replace(
         request,
-        system=_with_schema_prompt(request.system, type_),
-        json_schema=Raw(_encode_json(strict_schema(type_))),
+        system=with_schema_prompt(request.system, type_),
+        json_schema=Raw(msgspec.json.encode(strict_schema(type_))),
     )
     result: StructuredResult[T] = StructuredResult(value=None, model="", usage=Usage(), cost_usd=0.0)
     value: T | str = ""
@@ -95,14 +95,10 @@ def _add_cost(result: StructuredResult[T], turn_end: TurnEnded) -> StructuredRes
     return replace(result, model=turn_end.model, usage=result.usage + turn_end.usage, cost_usd=cost)
 
 
-def _with_schema_prompt(system: str, type_: type[Struct]) -> str:
+def with_schema_prompt(system: str, type_: type[Struct]) -> str:
     """Add the schema to the system prompt, for models without native schema support."""
-    form = load_template("answer_in_json").replace("{schema}", _encode_json(struct_schema(type_)).decode())
+    form = load_template("answer_in_json").replace("{schema}", msgspec.json.encode(struct_schema(type_)).decode())
     return f"{system}\n\n{form}".strip()
-
-
-def _encode_json(value: object) -> bytes:
-    return msgspec.json.encode(value)
 
 
 def _parse_answer(turn_end: TurnEnded, type_: type[T], check: Callable[[T], str | None]) -> T | str:

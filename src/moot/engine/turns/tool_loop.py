@@ -6,7 +6,7 @@ All rounds form one answer: text before a call is kept, and is part of the next 
 from collections.abc import Awaitable, Callable
 from itertools import takewhile
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from moot.engine.tools.toolset import ToolCallContext, Toolset
 from moot.engine.turns.attempts import TurnAttempts
@@ -14,7 +14,7 @@ from moot.streaming.cancellation import StopSignal
 from moot.streaming.lesson_turn import concatenate_lesson_items
 from moot.streaming.turn_stream import Emit, StreamResult
 from moot.types.events import Event, TextDelta, TextRetracted, ThoughtDelta
-from moot.types.faults import Fault, make_fault
+from moot.types.faults import make_fault
 from moot.types.requests import ModelMessage, ModelRequest
 from moot.types.tools import ToolUse
 
@@ -24,25 +24,26 @@ MAX_ERRORS_IN_A_ROW = 5
 PARAGRAPH_BREAK = "\n\n"
 
 CallModel = Callable[[ModelRequest], Awaitable[StreamResult]]
-EnforceBudget = Callable[[float], Awaitable[None]]
+EnforceCostLimits = Callable[[float], Awaitable[None]]
 
 
-async def ignore_budget(_: float) -> None:
-    """Default without a budget."""
+async def ignore_cost_limits(_: float) -> None:
+    """Default without limits."""
 
 
 class ToolLoop:
-    """`enforce_budget` is called between rounds with the cost of the turn; it may request a stop."""
+    """`enforce_cost_limits` is called between rounds with the cost of the turn; it may request a stop."""
 
     def __init__(
-        self, turn: TurnAttempts, toolset: Toolset, call_model: CallModel, enforce_budget: EnforceBudget
+        self, turn: TurnAttempts, toolset: Toolset, call_model: CallModel, enforce_cost_limits: EnforceCostLimits
     ) -> None:
         self.tool_uses: list[ToolUse] = []
         self._turn = turn
         self._toolset = toolset
         self._call_model = call_model
-        self._enforce_budget = enforce_budget
+        self._enforce_cost_limits = enforce_cost_limits
         self._combined = StreamResult("completed")
+        self._text_gap = "" if turn.with_actions else PARAGRAPH_BREAK
         self._emit = turn.emit
         self._approval_stop = turn.stop
         # A follow-up message does not interrupt tool calls, which may have effects. It is queued until the end.
@@ -55,16 +56,14 @@ class ToolLoop:
             request = await self._call_tools(request, result)
             if (end := await self._check_end(done)) is not None:
                 return self._combine_results(end)
-            self._turn.continue_answer(self._continuation_emit(), self._stop, has_text=bool(self._combined.text))
+            emit = ContinuationEmitter(self._emit, self._combined, self._text_gap)
+            self._turn.continue_answer(emit, self._stop, has_text=bool(self._combined.text))
             result = await self._call_model(request)
             if result.status != "tool_call":
                 self._add_result(result)
                 return self._combine_results(result)
-        return self._combine_results(
-            _error_result(
-                f"The model called tools in {MAX_TOOL_ROUNDS} rounds without finishing, so the turn was ended."
-            )
-        )
+        message = f"The model called tools in {MAX_TOOL_ROUNDS} rounds without finishing, so the turn was ended."
+        return self._combine_results(_error_result(message))
 
     async def _call_tools(self, request: ModelRequest, result: StreamResult) -> ModelRequest:
         """Execute the calls of a result, and return the next request, with the result and the tool results."""
@@ -88,7 +87,7 @@ class ToolLoop:
     async def _check_end(self, rounds: int) -> StreamResult | None:
         """Return the result with which the loop ends, or None if it continues."""
         if self._stop.reason is None:
-            await self._enforce_budget(self._turn.cost)
+            await self._enforce_cost_limits(self._turn.cost)
         if self._stop.reason is not None:
             return StreamResult(self._stop.reason)
         failed = list(takewhile(lambda use: use.is_error, reversed(self.tool_uses)))
@@ -99,20 +98,14 @@ class ToolLoop:
         return None
 
     def _add_result(self, result: StreamResult) -> None:
-        before, lesson_items = (
-            self._combined,
-            concatenate_lesson_items(self._combined.lesson_items, result.lesson_items),
-        )
-        gap = "" if self._turn.with_actions else PARAGRAPH_BREAK
+        before, first_token_seconds = self._combined, self._combined.first_token_seconds
         self._combined = replace(
             before,
-            text=_join_text(before.text, result.text, gap),
+            text=_join_text(before.text, result.text, self._text_gap),
             thoughts=_join_text(before.thoughts, result.thoughts, PARAGRAPH_BREAK),
             details=_join_text(before.details, result.details, PARAGRAPH_BREAK),
-            lesson_items=lesson_items,
-            first_token_seconds=before.first_token_seconds
-            if before.first_token_seconds is not None
-            else result.first_token_seconds,
+            lesson_items=concatenate_lesson_items(before.lesson_items, result.lesson_items),
+            first_token_seconds=result.first_token_seconds if first_token_seconds is None else first_token_seconds,
         )
 
     def _combine_results(self, result: StreamResult) -> StreamResult:
@@ -120,19 +113,15 @@ class ToolLoop:
         last = {name: getattr(result, name) for name in ("status", "finish", "fault")}
         return replace(self._combined, **last)
 
-    def _continuation_emit(self) -> Emit:
-        gap = "" if self._turn.with_actions else PARAGRAPH_BREAK
-        return ContinuationEmitter(self._emit, self._combined.text, self._combined.thoughts, gap)
-
 
 class ContinuationEmitter:
-    """Emits a later round as a continuation of the same text."""
+    """Emits a later round as a continuation of the text in `earlier`."""
 
-    def __init__(self, emit: Emit, text: str, thoughts: str, gap: str) -> None:
+    def __init__(self, emit: Emit, earlier: StreamResult, gap: str) -> None:
         self._emit = emit
-        self._text = text
-        self._before_text = gap if text else ""
-        self._before_thoughts = PARAGRAPH_BREAK if thoughts else ""
+        self._text = earlier.text
+        self._before_text = gap if earlier.text else ""
+        self._before_thoughts = PARAGRAPH_BREAK if earlier.thoughts else ""
         self._gap = self._before_text
 
     async def __call__(self, events: list[Event]) -> None:
@@ -148,9 +137,7 @@ class ContinuationEmitter:
                 return [replace(event, text=gap + text)]
             case TextRetracted() if self._text:  # clients drop all text, so send that of earlier rounds again
                 self._before_text = self._gap
-                at = event.turn_key
-                again = TextDelta(participant=at.participant, stage=at.stage, round=at.round, text=self._text)
-                return [event, again]
+                return [event, TextDelta(**asdict(event.turn_key), text=self._text)]
         return [event]
 
 
@@ -159,5 +146,4 @@ def _join_text(text: str, more: str, gap: str) -> str:
 
 
 def _error_result(message: str) -> StreamResult:
-    fault: Fault = make_fault("bad_response", message, retryable=False)
-    return StreamResult("error", fault=fault)
+    return StreamResult("error", fault=make_fault("bad_response", message, retryable=False))

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct, defstruct
 
 from moot.prompts.debate import Position, debate_material, label_positions
-from moot.prompts.tasks.task import AnalysisTask, analysis_request, make_cache_key
+from moot.prompts.tasks.task import AnalysisTask, make_cache_key, task_request
 from moot.types.debate import Claim, ClaimQuote, DebateClaims, PositionChange
 from moot.types.discussions import Message
 from moot.types.events import ClaimsExtracted
@@ -25,7 +25,7 @@ def claims_task(messages: Sequence[Message], run: str, max_chars: int) -> Analys
     cache_key = make_cache_key("ledger", shown)
     return AnalysisTask(
         cache_key=cache_key,
-        request=analysis_request("claims", shown),
+        request=task_request("claims", shown),
         answer_type=_claims_answer_type(tuple(labels)),
         to_result=lambda answer: ClaimsExtracted(cache_key=cache_key, claims=_verify_claims(answer, labels)),
         check=lambda answer: None if answer.claims else "`claims` is empty: name at least one.",
@@ -47,9 +47,7 @@ def _verify_claims(answer: Any, labels: Mapping[str, Position]) -> DebateClaims:
     """Drop each quote and position change that the messages do not prove, and count the dropped ones."""
     quotes = [quote for one in answer.claims for quote in (*one.supporters, *one.opponents)]
     claims = [_verify_claim(one, labels) for one in answer.claims]
-    changes = [
-        change for one in answer.position_changes if (change := _verify_position_change(one, labels)) is not None
-    ]
+    changes = [change for one in answer.position_changes if (change := _verify_position_change(one, labels))]
     proven = sum(len(one.supporters) + len(one.opponents) for one in claims)
     return DebateClaims(
         claims=tuple(one for one in claims if one.supporters or one.opponents),

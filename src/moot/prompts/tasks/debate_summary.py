@@ -10,7 +10,7 @@ from msgspec import Struct, defstruct
 from msgspec.structs import asdict
 
 from moot.prompts.debate import debate_material, label_positions, user_question
-from moot.prompts.tasks.task import AnalysisTask, analysis_request, make_cache_key
+from moot.prompts.tasks.task import AnalysisTask, make_cache_key, task_request
 from moot.types.billing import sum_costs
 from moot.types.debate import DebateSummary, ParticipantSummary, TableSummary
 from moot.types.discussions import Message
@@ -37,7 +37,7 @@ def agreement_task(messages: Sequence[Message], run: str, max_chars: int) -> Ana
     saved = sum_costs(one.first.cost_usd for one in labels.values())
     return AnalysisTask(
         cache_key=cache_key,
-        request=analysis_request("agreement_check", shown),
+        request=task_request("agreement_check", shown),
         answer_type=AgreementVerdict,
         to_result=lambda answer: AgreementChecked(
             cache_key=cache_key, agree=answer.agree, reason=answer.reason, saved_usd=saved
@@ -68,7 +68,7 @@ def debate_summary_task(
 
     return AnalysisTask(
         cache_key=cache_key,
-        request=analysis_request("summarise", shown),
+        request=task_request("summarise", shown),
         answer_type=form,
         to_result=to_result,
         check=lambda answer: None if answer.overview.strip() else "`overview` is empty.",
@@ -84,9 +84,7 @@ def _build_summary(
         original_prompt=original_prompt,
         overview=answer.overview,
         cross_model=TableSummary(
-            agreements=answer.agreements,
-            disagreements=answer.disagreements,
-            convergence_summary=answer.convergence,
+            agreements=answer.agreements, disagreements=answer.disagreements, convergence_summary=answer.convergence
         ),
         per_model=tuple(
             ParticipantSummary(participant=who.id, **asdict(rows.get(who.id, empty))) for who in participants

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from msgspec import Struct, defstruct
 
 from moot.prompts.lesson import replay_messages, turn_action_names
-from moot.prompts.tasks.task import AnalysisTask, accept_any_answer, analysis_request, make_cache_key
+from moot.prompts.tasks.task import AnalysisTask, accept_any_answer, make_cache_key, task_request
 from moot.prompts.visibility import messages_visible_to_all
 from moot.types.discussions import Message
 from moot.types.events import ANSWERED_STATUSES, SpeakerSelected
@@ -95,11 +95,8 @@ def decide_by_rules(context: DirectorContext) -> SpeakerSelected | None:
     if not context.participants:
         return _make_decision(context, LESSON_ENDS, "Nobody is left who could speak.")
     if context.turn >= context.max_turns:
-        return _make_decision(
-            context,
-            LESSON_ENDS,
-            "The one turn was taken." if context.max_turns == 1 else f"All {context.max_turns} turns were taken.",
-        )
+        taken = "The one turn was taken." if context.max_turns == 1 else f"All {context.max_turns} turns were taken."
+        return _make_decision(context, LESSON_ENDS, taken)
     if len(turns) == MAX_SILENT_TURNS and all(one.is_silent for one in turns):
         return _make_decision(context, LESSON_ENDS, "Two turns in a row came to nothing.")
     if len(context.participants) == 1:
@@ -149,7 +146,7 @@ def director_task(context: DirectorContext) -> AnalysisTask:
 
     return AnalysisTask(
         cache_key=cache_key,
-        request=analysis_request("direct", _render_material(context, choices)),
+        request=task_request("direct", _render_material(context, choices)),
         answer_type=form,
         to_result=to_result,
         check=accept_any_answer,
@@ -164,27 +161,19 @@ def _make_decision(context: DirectorContext, next: str, reason: str) -> SpeakerS
 def _decision_cache_key(context: DirectorContext) -> str:
     """Includes which turns were empty: a retry that changes a turn also changes the key."""
     return make_cache_key(
-        "decision",
-        str(context.turn),
-        *(f"{one.participant} {one.is_silent}" for one in context.previous_turns),
+        "decision", str(context.turn), *(f"{one.participant} {one.is_silent}" for one in context.previous_turns)
     )
 
 
 def _find_addressed_participant(context: DirectorContext) -> Participant | None:
     """The first participant that the user's message names and that has no turn in this run yet."""
     spoken = {one.participant for one in context.previous_turns}
-    places = [
-        (place.start(), who)
-        for who in context.participants
-        if who.id not in spoken
-        and (
-            place := re.search(
-                rf"(?<!{SPACED_LETTER}){re.escape(who.name)}(?!{SPACED_LETTER})",
-                context.last_user_message,
-                re.IGNORECASE,
-            )
-        )
-    ]
+    places: list[tuple[int, Participant]] = []
+    for who in context.participants:
+        name = rf"(?<!{SPACED_LETTER}){re.escape(who.name)}(?!{SPACED_LETTER})"
+        place = re.search(name, context.last_user_message, re.IGNORECASE)
+        if place and who.id not in spoken:
+            places.append((place.start(), who))
     return min(places, key=lambda found: found[0])[1] if places else None
 
 
@@ -215,10 +204,8 @@ def _render_topic(context: DirectorContext) -> str:
     return f"The topic{opened}: {context.topic}" if context.topic else ""
 
 
-def _render_participant(participant: Participant) -> str:
-    return (
-        f"- {participant.id}: {participant.name}, {participant.role or 'participant'}, priority {participant.priority}"
-    )
+def _render_participant(who: Participant) -> str:
+    return f"- {who.id}: {who.name}, {who.role or 'participant'}, priority {who.priority}"
 
 
 def _render_message(message: DirectorMessage) -> str:

@@ -7,15 +7,15 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from moot.prompts.attachments import quote_block
-from moot.prompts.library import persona_prompt
-from moot.prompts.templates import load_template, render_template
+from moot.prompts.library import persona_prompt, render_template
+from moot.prompts.tasks.task import task_request
 from moot.prompts.tokens import fit_texts, truncate_text
 from moot.types.chunks import Text
 from moot.types.errors import UsageError
 from moot.types.evaluations import Evaluation, PersonaTextField, Verdict, best_round, best_verdicts
 from moot.types.participants import Participant
 from moot.types.personas import Persona
-from moot.types.requests import ModelRequest, user_message
+from moot.types.requests import ModelRequest
 
 MAX_ASSERTIONS, MAX_ASSERTION_CHARACTERS = 20, 500
 JUDGE_MAX_TOKENS = 4000
@@ -52,19 +52,8 @@ def parse_assertions(text: str) -> tuple[str, ...]:
 def judge_request(question: str, answer: str, assertions: Sequence[str], max_chars: int) -> ModelRequest:
     """Fence the answer, so that it cannot give instructions to the judge."""
     asked, given = fit_texts([question.strip() or NO_QUESTION_NOTE, answer.strip()], max_chars)
-    return ModelRequest(
-        model="",
-        system=load_template("judge_by_assertions"),
-        messages=(
-            user_message(
-                quote_block("The question", asked),
-                quote_block("The answer", given),
-                number_assertions(assertions),
-            ),
-        ),
-        temperature=0.0,
-        max_tokens=JUDGE_MAX_TOKENS,
-    )
+    parts = (quote_block("The question", asked), quote_block("The answer", given), number_assertions(assertions))
+    return replace(task_request("judge_by_assertions", *parts, max_tokens=JUDGE_MAX_TOKENS), temperature=0.0)
 
 
 def number_assertions(assertions: Sequence[str]) -> str:
@@ -120,8 +109,7 @@ class RewriteTarget(Struct, frozen=True, kw_only=True):
         if self.persona is not None:
             return persona_prompt(replace(self.persona, **{self.field: text}))
         return render_template(
-            "part",
-            {"name": self.participant.name, "description": text.strip(), "traits": "", "specialisations": ""},
+            "part", {"name": self.participant.name, "description": text.strip(), "traits": "", "specialisations": ""}
         )
 
 
@@ -140,12 +128,8 @@ def rewrite_request(
     ]
     if failed := _list_failed_changes(evaluation):
         parts.append(f"These changes were tried since, and did not help:\n{failed}")
-    return ModelRequest(
-        model="",
-        system=load_template("improve_description").format(most=MAX_TEXT_CHARACTERS[target.field]),
-        messages=(user_message(*parts),),
-        max_tokens=REWRITE_MAX_TOKENS,
-    )
+    request = task_request("improve_description", *parts, max_tokens=REWRITE_MAX_TOKENS)
+    return replace(request, system=request.system.format(most=MAX_TEXT_CHARACTERS[target.field]))
 
 
 def require_small_change(target: RewriteTarget, text: str) -> Callable[[RewriteAnswer], str | None]:

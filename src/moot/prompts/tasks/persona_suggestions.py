@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from moot.prompts.attachments import quote_block
-from moot.prompts.templates import load_template
+from moot.prompts.tasks.task import task_request
 from moot.prompts.tokens import one_line
 from moot.types.chunks import Text
 from moot.types.personas import (
@@ -19,7 +19,7 @@ from moot.types.personas import (
     Remark,
     SituationAnswer,
 )
-from moot.types.requests import ModelRequest, user_message
+from moot.types.requests import ModelRequest
 
 MAX_ANSWER_TOKENS = 6000
 MAX_NAMES = 200  # existing personas in the prompt
@@ -31,7 +31,7 @@ class Questions(Struct, frozen=True):
 
 
 def questions_request(situation: str) -> ModelRequest:
-    return _suggestion_request(load_template("ask_about_situation"), [quote_block("The situation", situation)])
+    return task_request("ask_about_situation", quote_block("The situation", situation), max_tokens=MAX_ANSWER_TOKENS)
 
 
 def proposals_request(
@@ -44,11 +44,7 @@ def proposals_request(
         parts.append(quote_block("Asked about it, they answered", "\n\n".join(lines)))
     if existing_names:
         parts.append(f"There already, so leave these out: {', '.join(existing_names[:MAX_NAMES])}.")
-    return _suggestion_request(load_template("persona_suggestions"), parts)
-
-
-def _suggestion_request(system: str, parts: Sequence[Text | str]) -> ModelRequest:
-    return ModelRequest(model="", system=system, messages=(user_message(*parts),), max_tokens=MAX_ANSWER_TOKENS)
+    return task_request("persona_suggestions", *parts, max_tokens=MAX_ANSWER_TOKENS)
 
 
 class ProposalFilter:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from msgspec import defstruct
 
 from moot.prompts.debate import BLOCK_SEPARATOR, debate_positions, user_question
-from moot.prompts.tasks.task import AnalysisTask, accept_any_answer, analysis_request, make_cache_key
+from moot.prompts.tasks.task import AnalysisTask, accept_any_answer, make_cache_key, task_request
 from moot.prompts.tokens import fit_texts
 from moot.types.debate import RankedAnswer, Ranking
 from moot.types.discussions import Message
@@ -40,7 +40,7 @@ def vote_task(messages: Sequence[Message], run: str, max_chars: int, *, voter: s
 
     return AnalysisTask(
         cache_key=cache_key,
-        request=analysis_request("ranking", material),
+        request=task_request("ranking", material),
         answer_type=form,
         to_result=lambda answer: VoteCast(cache_key=cache_key, participant=voter, ranking=rank_participants(answer)),
         check=accept_any_answer,

@@ -6,7 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from moot.prompts.templates import load_template
+from moot.prompts.library import load_template
+from moot.types.chunks import Text
 from moot.types.discussions import Message
 from moot.types.events import AnalysisResult
 from moot.types.requests import ModelRequest, user_message
@@ -27,12 +28,10 @@ class AnalysisTask(Struct, frozen=True, kw_only=True):
 BuildTask = Callable[[Sequence[Message], str, int], AnalysisTask]  # arguments: messages, run id, character limit
 
 
-def analysis_request(template: str, material: str) -> ModelRequest:
+def task_request(template: str, *parts: Text | str, max_tokens: int = MAX_ANSWER_TOKENS) -> ModelRequest:
+    """Return a request with a template as its system prompt. The caller sets the model."""
     return ModelRequest(
-        model="",
-        system=load_template(template),
-        messages=(user_message(material),),
-        max_tokens=MAX_ANSWER_TOKENS,
+        model="", system=load_template(template), messages=(user_message(*parts),), max_tokens=max_tokens
     )
 
 

@@ -9,7 +9,7 @@ from litestar.params import FromQuery, JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
 from moot.engine.attachments import Attachments
-from moot.engine.cost.forecast import Forecast
+from moot.engine.cost import Forecast
 from moot.server.draft_validation import DraftValidator
 from moot.server.schemas import DiscussionDraft, Id, ParticipantList, require_text
 from moot.services.billing import BudgetService

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from moot.engine.runs.recovery import InterruptedTurn, find_interrupted_turns, interrupted_message
+from moot.engine.runs.interrupted_turns import find_interrupted_turns, interrupted_message
 from moot.store.runs.runs import RunLease
 from moot.types.actions import Action
 from moot.types.chunks import Usage
@@ -14,7 +14,6 @@ from moot.types.events import (
     Event,
     Notice,
     RunStarted,
-    StopReason,
     TextDelta,
     TextRetracted,
     ThoughtDelta,
@@ -64,14 +63,14 @@ def test_find_interrupted_turns_returns_only_turns_without_end() -> None:
         Notice(kind="resumed", message="", participant="alpha"),
     ]
     left = find_interrupted_turns(log)
-    assert left == {
-        TurnKey("alpha", "round", 1): InterruptedTurn(TurnKey("alpha", "round", 1), MODEL, Answer("So far")),
+    assert {key: (end.model, end.message) for key, end in left.items()} == {
+        TurnKey("alpha", "round", 1): (MODEL, Answer("So far"))
     }
 
 
 def test_find_interrupted_turns_discards_text_of_earlier_attempt() -> None:
     log = [turn_started(ALPHA), text_delta(ALPHA, "Old"), turn_started(ALPHA, 2), text_delta(ALPHA, "New")]
-    assert [left.answer.text for left in find_interrupted_turns(log).values()] == ["New"]
+    assert [left.message.text for left in find_interrupted_turns(log).values()] == ["New"]
 
 
 def test_find_interrupted_turns_separates_thoughts_and_drops_retracted_text() -> None:
@@ -82,7 +81,7 @@ def test_find_interrupted_turns_separates_thoughts_and_drops_retracted_text() ->
         ThoughtDelta(**ALPHA, text="Hm"),  # type: ignore[arg-type]
         text_delta(ALPHA, "Yes"),
     ]
-    assert [left.answer for left in find_interrupted_turns(log).values()] == [Answer("Yes", "Hm")]
+    assert [left.message for left in find_interrupted_turns(log).values()] == [Answer("Yes", "Hm")]
 
 
 def action_performed(turn_fields: dict[str, object], action: Action) -> Event:
@@ -98,8 +97,7 @@ def test_find_interrupted_turns_keeps_actions_and_text_in_order() -> None:
         text_delta(ALPHA, " And th"),
         ActionRejected(**ALPHA, name="wb_dance", reason="There is no such action."),  # type: ignore[arg-type]
     ]
-    (left,) = find_interrupted_turns(log).values()
-    end = left.turn_end_event(None)
+    (end,) = find_interrupted_turns(log).values()
     assert (end.status, end.message.text) == ("partial", "Look here. And th")
     assert json.loads(end.message.lesson_items) == [
         {"type": "text", "content": "Look here."},
@@ -111,7 +109,7 @@ def test_find_interrupted_turns_keeps_actions_and_text_in_order() -> None:
 
 def test_interrupted_turn_with_only_actions_is_partial() -> None:
     (left,) = find_interrupted_turns([turn_started(ALPHA), action_performed(ALPHA, OpenWhiteboard())]).values()
-    assert (left.turn_end_event(None).status, left.turn_end_event(None).message.text) == ("partial", "")
+    assert (left.status, left.message.text) == ("partial", "")
 
 
 def test_find_interrupted_turns_discards_actions_of_earlier_attempt() -> None:
@@ -121,23 +119,13 @@ def test_find_interrupted_turns_discards_actions_of_earlier_attempt() -> None:
         turn_started(ALPHA, 2),
         text_delta(ALPHA, "New"),
     ]
-    assert [left.answer for left in find_interrupted_turns(log).values()] == [Answer("New")]
+    assert [left.message for left in find_interrupted_turns(log).values()] == [Answer("New")]
 
 
-@pytest.mark.parametrize(
-    ("reason", "words", "status"),
-    [
-        ("stopped_by_user", "So far", "stopped"),
-        ("follow_up_interrupt", "So far", "interrupted"),
-        ("follow_up_interrupt", "", "interrupted"),
-        (None, "So far", "partial"),
-        (None, "", "failed"),
-    ],
-)
-def test_turn_end_event_has_visible_text_and_status_by_stop_reason(
-    reason: StopReason | None, words: str, status: TurnStatus
-) -> None:
-    end = InterruptedTurn(TurnKey("alpha", "round", 1), MODEL, Answer(words)).turn_end_event(reason)
+@pytest.mark.parametrize(("words", "status"), [("So far", "partial"), ("", "failed")])
+def test_end_of_interrupted_turn_has_received_text_and_estimated_usage(words: str, status: TurnStatus) -> None:
+    deltas = [text_delta(ALPHA, words)] if words else []
+    (end,) = find_interrupted_turns([turn_started(ALPHA), *deltas]).values()
     assert (end.status, end.message.text, end.model) == (status, words, MODEL)
     assert end.usage == Usage(output=-(-len(words) // 4), estimated=True)
     assert end.cost_usd is None
@@ -146,10 +134,9 @@ def test_turn_end_event_has_visible_text_and_status_by_stop_reason(
 def test_interrupted_message_has_participant_and_visibility() -> None:
     plan = RunPlan(mode="consensus", participants=make_participants((MODEL, MODEL)), to=("alpha",))
     claim = RunLease(run="run_1", tenant="tenant", discussion="dis_1", plan=plan, epoch=2, seq=7, position=1)
-    message = interrupted_message(
-        claim,
-        InterruptedTurn(TurnKey("alpha", "round", 1), MODEL, Answer("So far", "Hm")).turn_end_event(None),
-    )
+    thought = ThoughtDelta(**ALPHA, text="Hm")  # type: ignore[arg-type]
+    (end,) = find_interrupted_turns([turn_started(ALPHA), thought, text_delta(ALPHA, "So far")]).values()
+    message = interrupted_message(claim, end)
     assert (message.discussion, message.run, message.role, message.visible_to) == (
         "dis_1",
         "run_1",
@@ -166,9 +153,9 @@ def test_find_interrupted_turns_keeps_tool_calls_of_last_attempt_with_text_lengt
     returned_event = ToolReturned(**ALPHA, **returned)  # type: ignore[arg-type]
     events = [turn_started(ALPHA), text_delta(ALPHA, "Let me."), call]
     (cut,) = find_interrupted_turns(events).values()
-    (use,) = cut.answer.tools
+    (use,) = cut.message.tools
     assert (use.text_offset, use.is_error, use.content) == (7, True, "It was cut off before it had returned.")
     (whole,) = find_interrupted_turns([*events, returned_event]).values()
-    assert [(one.content, one.seconds) for one in whole.answer.tools] == [("Yes.", 0.5)]
+    assert [(one.content, one.seconds) for one in whole.message.tools] == [("Yes.", 0.5)]
     (retried,) = find_interrupted_turns([*events, returned_event, turn_started(ALPHA, 2)]).values()
-    assert retried.answer.tools == ()
+    assert retried.message.tools == ()

@@ -1,30 +1,29 @@
-"""A simulation of a run without model calls, which lists the calls it would make and their token counts.
+"""Cost forecast of a run: a dry run lists the model calls that the run would make, and these are grouped and priced.
 
-Pure, without I/O. It assumes answers of default length that differ, no truncated prompts, and no cost limit.
+Pure, without I/O; a callback returns the prices. It is an estimate: it assumes answers of default length that differ, no
+truncated prompts, and no cost limit.
 """
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from moot.engine.turns.context import TurnOptions
+from moot.engine.turns.runner import TurnOptions
+from moot.engine.turns.structured_output import with_schema_prompt
 from moot.engine.turns.token_estimates import PROMPT_CHARS_CEILING, estimate_usage
 from moot.modes import program_for_plan
 from moot.modes.table import BuildInstructions, T
 from moot.prompts.builder import build_model_request
 from moot.prompts.parts import AttachmentsByMessage
-from moot.prompts.tasks.task import AnalysisTask, BuildTask
-from moot.prompts.templates import load_template
+from moot.prompts.tasks.task import BuildTask
 from moot.prompts.visibility import View, blind, everything
-from moot.types.billing import CallPurpose
+from moot.types.billing import CallPurpose, sum_costs
+from moot.types.chunks import Usage
 from moot.types.debate import LaneStatus
 from moot.types.discussions import Message, MessageRole
 from moot.types.events import AnalysisResult, NoticeKind, TurnKey, TurnStatus
-from moot.types.json_schema import struct_schema
 from moot.types.participants import Participant
-from moot.types.requests import ModelRequest
 from moot.types.run_plan import RunPlan
 
 ANSWER_TOKENS = 600  # default length of an answer without `max_tokens`
@@ -32,6 +31,8 @@ ANSWER_TOKENS = 600  # default length of an answer without `max_tokens`
 MAX_ANSWER_TOKENS = 4000
 ANALYSIS_ROW_TOKENS = 200  # of a debate report, per participant
 VERDICT_TOKENS = 100  # of a ranking, an agreement check or a choice of speaker
+
+ComputeCost = Callable[[str, Usage], float | None]
 
 DRY_RUN_ID = "dry_run"
 EMPTY_MESSAGE = Message(id=DRY_RUN_ID, discussion="", run=DRY_RUN_ID, role="user", content="")
@@ -43,6 +44,61 @@ class PlannedCall(Struct, frozen=True):
     model: str
     input: int  # tokens
     output: int  # tokens
+
+
+class ForecastLine(Struct, frozen=True, kw_only=True):
+    """The calls with the same purpose, model and participant, added up."""
+
+    purpose: CallPurpose
+    participant: str | None  # None for calls on behalf of the whole table
+    model: str
+    calls: int
+    input: int  # tokens
+    output: int  # tokens
+    cost_usd: float | None  # US dollars; None if the price is unknown
+
+
+class Forecast(Struct, frozen=True, kw_only=True):
+    lines: tuple[ForecastLine, ...]
+    calls: int
+    input: int  # tokens
+    output: int  # tokens
+    cost_usd: float  # US dollars, without the models in `unpriced_models`
+    unpriced_models: tuple[str, ...]  # models without a known price
+
+
+def forecast_cost(
+    plan: RunPlan,
+    message: Message | None,
+    earlier: Sequence[Message],
+    compute_cost: ComputeCost,
+    attachments: AttachmentsByMessage | None = None,
+) -> Forecast:
+    """Arguments as for `simulate_calls`; `compute_cost` returns None for an unknown price."""
+    grouped: dict[tuple[CallPurpose, str | None, str], list[PlannedCall]] = {}
+    for call in simulate_calls(plan, message, earlier, attachments):
+        grouped.setdefault((call.purpose, call.participant, call.model), []).append(call)
+    lines = tuple(_forecast_line(calls, compute_cost) for calls in grouped.values())
+    return Forecast(
+        lines=lines,
+        calls=sum(line.calls for line in lines),
+        input=sum(line.input for line in lines),
+        output=sum(line.output for line in lines),
+        cost_usd=sum(line.cost_usd or 0.0 for line in lines),
+        unpriced_models=tuple(dict.fromkeys(line.model for line in lines if line.cost_usd is None)),
+    )
+
+
+def _forecast_line(calls: Sequence[PlannedCall], compute_cost: ComputeCost) -> ForecastLine:
+    return ForecastLine(
+        purpose=calls[0].purpose,
+        participant=calls[0].participant,
+        model=calls[0].model,
+        calls=len(calls),
+        input=sum(call.input for call in calls),
+        output=sum(call.output for call in calls),
+        cost_usd=sum_costs(compute_cost(call.model, Usage(call.input, call.output)) for call in calls),
+    )
 
 
 def simulate_calls(
@@ -88,10 +144,7 @@ class DryRun:
         with_actions: bool = False,
     ) -> TurnStatus:
         options = TurnOptions(
-            view=view,
-            instructions=instruction,
-            build_instructions=build_instructions,
-            with_actions=with_actions,
+            view=view, instructions=instruction, build_instructions=build_instructions, with_actions=with_actions
         )
         self.messages += self._simulate_turn(TurnKey(participant.id, stage, round), options)
         return "completed"
@@ -135,11 +188,9 @@ class DryRun:
         *,
         round: int = 0,  # noqa: ARG002
     ) -> None:
-        input_tokens = estimate_usage(
-            _with_schema(build_task(self.messages, DRY_RUN_ID, PROMPT_CHARS_CEILING)),
-            0,
-            self._characters_per_token(participant),
-        ).input
+        task = build_task(self.messages, DRY_RUN_ID, PROMPT_CHARS_CEILING)
+        request = replace(task.request, system=with_schema_prompt(task.request.system, task.answer_type))
+        input_tokens = estimate_usage(request, 0, self._characters_per_token(participant)).input
         report_tokens = max(ANSWER_TOKENS, ANALYSIS_ROW_TOKENS * len(self.plan.responding_participants))
         output_tokens = VERDICT_TOKENS if purpose in {"agreement", "ranking", "director"} else report_tokens
         caller = participant.id if purpose == "ranking" else None  # other analyses are for the whole table
@@ -190,10 +241,3 @@ class DryRun:
 
     def _characters_per_token(self, participant: Participant) -> float:
         return self.plan.limits_for_model(participant.model).characters_per_token
-
-
-def _with_schema(task: AnalysisTask) -> ModelRequest:
-    """Add the JSON schema to the system prompt, because its tokens count too."""
-    schema = msgspec.json.encode(struct_schema(task.answer_type)).decode()
-    prompt = load_template("answer_in_json").replace("{schema}", schema)
-    return replace(task.request, system=f"{task.request.system}\n\n{prompt}")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from moot.engine.call_limiter import CallLimiter
+from moot.engine.turns.model_caller import CallLimiter
 from moot.store.database import Database
 from moot.store.migrate import migrate
 from moot.store.rate_limits import RateLimiter

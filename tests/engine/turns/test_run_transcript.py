@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from msgspec.structs import replace
 
-from moot.engine.turns.context import RunTranscript
+from moot.engine.turns.runner import RunTranscript
 from moot.store.database import Database
 from moot.types.billing import Charge
 from moot.types.discussions import Message
@@ -44,7 +44,7 @@ async def test_spent_usd_sums_known_costs(
         charge = Charge(
             purpose="answer", model="lab/one", usage=make_turn_ended().usage, cost_usd=cost, participant="alpha"
         )
-        await transcript.commit_event(make_turn_ended(), answer if cost == 0.5 else None, charges=[charge])
+        await transcript.commit_event(make_turn_ended(), answer if cost == 0.5 else None, charge=charge)
     assert transcript.spent_usd == 0.75
 
 

@@ -3,7 +3,7 @@ from collections.abc import Collection
 
 import pytest
 
-from moot.engine.runs.stage import QuorumBarrier
+from moot.engine.runs.table import QuorumBarrier
 from moot.types.events import TurnStatus
 
 

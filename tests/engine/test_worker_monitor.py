@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from moot.engine import workers
-from moot.engine.workers import MAX_MISSED_HEARTBEATS, WorkerLockFiles, WorkerMonitor, worker_lock_folder
+from moot.engine import worker_monitor
+from moot.engine.worker_monitor import MAX_MISSED_HEARTBEATS, WorkerLockFiles, WorkerMonitor, worker_lock_folder
 from moot.store.database import Database
 from moot.store.runs.runs import Runs, add_run
 from moot.store.runs.workers import WorkerRegistry, lock_worker
@@ -421,7 +421,7 @@ def test_dead_workers_removes_files_of_deregistered_workers(tmp_path: Path) -> N
 def test_lock_worker_file_creates_no_file_when_locking_is_unavailable(
     tmp_path: Path, name: str, value: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, name, value)
+    monkeypatch.setattr(worker_monitor, name, value)
     with WorkerLockFiles(tmp_path).lock_worker_file("one"):
         assert not list(tmp_path.iterdir())
 
