@@ -45,7 +45,6 @@ from moot.services.prompt_replay import PromptReplay
 from moot.services.retries import RetryService
 from moot.services.run_plans import RunPlanner
 from moot.services.run_reports import RunReports
-from moot.services.stateless import StatelessService
 from moot.services.titles import TitleGenerator
 from moot.services.versions import VersionService
 from moot.settings import Settings
@@ -79,8 +78,8 @@ class Engine:
         self.model_tasks = ModelTasks(stores, model_caller)
         self.titles = TitleGenerator(stores.database, models, self.model_tasks, stores.rate_limiter)
         self.channel_memory = channel_memory = ChannelMemory(stores.channel_memories, models, self.model_tasks)
-        self.stateless = StatelessService(model_caller, self.model_tasks)
         self.ephemeral_runs = EphemeralRuns(model_caller)
+        self.stateless_turns = EphemeralRuns(model_caller)  # apart, because a draining server stops them first
         self.discussion_changes = DiscussionChanges(stores.discussions, stores.approvals)
         self.event_hub = EventHub(stores.events)
         self.event_writer = EventWriter(stores.events, self.event_hub, lambda _: on_fenced())
@@ -172,6 +171,7 @@ def build_services(settings: Settings, stores: Stores, engine: Engine) -> Servic
         knowledge=knowledge,
         mcp=McpApp(McpTools(stores, ask_runner, transcripts, knowledge, rate_limits, engine.embedder)),
         model_resolver=model_resolver,
+        model_tasks=model_tasks,
         participant_resolver=participant_resolver,
         persona_suggestions=PersonaSuggestions(stores.personas, models, model_tasks),
         personas=stores.personas,
@@ -187,7 +187,7 @@ def build_services(settings: Settings, stores: Stores, engine: Engine) -> Servic
         run_reports=RunReports(stores),
         runs=stores.runs,
         sse_connections=SseConnections(revocations),
-        stateless=engine.stateless,
+        stateless_turns=engine.stateless_turns,
         token_rates=stores.token_rates,
         tool_catalog=engine.tool_catalog,
         tool_servers=stores.tool_servers,
