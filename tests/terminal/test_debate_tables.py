@@ -4,8 +4,8 @@ import pytest
 from inline_snapshot import snapshot
 from rich.console import Console
 
-from moot.terminal.debate_report import build_debate_report
 from moot.terminal.debate_tables import render_debate_tables
+from moot.terminal.readers import build_debate_report
 from moot.types.events import Event
 from moot.types.run_state import fold_events
 from tests.support.debate_samples import ANALYSIS_EVENTS, HOSTILE_SUMMARY, debate_events
@@ -15,7 +15,9 @@ STYLES = {"alpha": "cyan", "beta": "magenta", "gamma": "green"}
 
 def draw_tables(*analyses: Event, width: int = 80, terminal: bool = False) -> str:
     run, file = fold_events(debate_events(*analyses)), StringIO()
-    tables = render_debate_tables(build_debate_report(run), STYLES)
+    report = build_debate_report(run)
+    assert report is not None
+    tables = render_debate_tables(report, STYLES)
     Console(file=file, width=width, force_terminal=terminal, highlight=False).print(tables)
     return file.getvalue()
 

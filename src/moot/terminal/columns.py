@@ -14,9 +14,9 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from moot.terminal.debate_report import build_debate_report, has_debate_report, is_debate
 from moot.terminal.debate_tables import render_debate_tables
-from moot.terminal.readers import ending_text, notice_text, stage_title, strip_control_chars
+from moot.terminal.readers import build_debate_report, ending_text, notice_text, strip_control_chars
+from moot.transcript.debate_report import Report
 from moot.types.events import (
     Event,
     Notice,
@@ -28,6 +28,7 @@ from moot.types.events import (
     TurnEnded,
     TurnStarted,
 )
+from moot.types.modes import stage_title
 from moot.types.participants import Participant
 from moot.types.run_state import RunState, TurnState
 
@@ -63,8 +64,11 @@ class Column(Struct):
 
 
 class LiveColumns:
-    def __init__(self, console: Console) -> None:
+    """`in_lanes`: as in `ModeSpec`; a report comes after such a run."""
+
+    def __init__(self, console: Console, *, in_lanes: bool = False) -> None:
         self._console = console
+        self._in_lanes = in_lanes
         self._columns: dict[str, Column] = {}
         self._run = RunState()
         self._live = RichLive(
@@ -93,11 +97,10 @@ class LiveColumns:
                     name = f"{column.participant.name}: " if column else ""
                     if text := notice_text(event):
                         self._console.print(Text(strip_control_chars(f"{name}{text}"), style="dim"))
-                case StageStarted():
-                    marker = Text(stage_title(event), style="dim")
-                    self._print_above(Group(Rule(marker, characters="╌", style="dim"), ""))
-                case RunEnded() if has_debate_report(self._run):
-                    self._print_above(self._debate_report())
+                case StageStarted(stage=stage, round=round_):
+                    self._print_above(Group(_dim_rule(stage_title(stage, round_)), ""))
+                case RunEnded() if self._in_lanes and (report := build_debate_report(self._run)):
+                    self._print_above(self._debate_report(report))
                 case TurnStarted(participant=who):
                     self._columns[who].turn = self._run.turns[event.turn_key]
                     self._columns[who].waiting_since = self._console.get_time()
@@ -120,11 +123,9 @@ class LiveColumns:
                 self._print_above(self._full_answer(column))
                 column.turn = None
 
-    def _debate_report(self) -> RenderableType:
+    def _debate_report(self, report: Report) -> RenderableType:
         styles = {who: column.style for who, column in self._columns.items()}
-        marker = Text("Report", style="dim")
-        report = render_debate_tables(build_debate_report(self._run), styles)
-        return Group(Rule(marker, characters="╌", style="dim"), "", report)
+        return Group(_dim_rule("Report"), "", render_debate_tables(report, styles))
 
     def _print_above(self, renderable: RenderableType) -> None:
         """Print above the live view. Refresh it first, so that it drops the columns of ended turns."""
@@ -134,7 +135,8 @@ class LiveColumns:
     @property
     def _is_writing_report(self) -> bool:
         """Requests for the debate report run and emit no text."""
-        return is_debate(self._run) and self._run.stages[-1].stage == "synthesis" and self._run.status is None
+        stage = self._run.stages[-1].stage if self._run.stages else None
+        return self._in_lanes and stage == "synthesis" and self._run.status is None
 
     @property
     def _max_tail_chars(self) -> int:
@@ -211,6 +213,10 @@ class LiveColumns:
             if ending := ending_text(turn):
                 parts.append(Text(strip_control_chars(ending), style="red" if turn.fault else "yellow"))
         return Group(*parts, "")
+
+
+def _dim_rule(title: str) -> Rule:
+    return Rule(Text(title, style="dim"), characters="╌", style="dim")
 
 
 def columns_for(participants: Sequence[Participant]) -> dict[str, Column]:

@@ -5,9 +5,10 @@ from typing import Protocol, TextIO
 
 import msgspec
 
-from moot.terminal.debate_report import build_debate_report, has_debate_report
-from moot.transcript.debate_report import text_lines
+from moot.transcript.debate_report import NO_CLAIMS, Report, build_report, text_lines
+from moot.types.billing import format_usd
 from moot.types.events import (
+    ANSWERED_STATUSES,
     Event,
     Notice,
     RunEnded,
@@ -20,17 +21,11 @@ from moot.types.events import (
     ToolReturned,
     TurnEnded,
 )
+from moot.types.modes import stage_title
 from moot.types.run_state import RunState
 
 MAX_TOOL_CHARS = 200  # of arguments and results of a tool call
 CONTROL_CHARS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
-STAGE_TITLES = {
-    "initial": "First answers",
-    "debate": "Debate",
-    "synthesis": "Synthesis",
-    "answer": "Answers",
-    "cross_talk": "To each other",
-}
 
 
 class RunReader(Protocol):
@@ -103,11 +98,15 @@ class SingleReader:
 
 
 class PlainReader:
-    """Reader for several participants in a pipe: labelled blocks, in the order of participants within a stage."""
+    """Reader for several participants in a pipe: labelled blocks, in the order of participants within a stage.
 
-    def __init__(self, out: TextIO, err: TextIO) -> None:
+    `in_lanes`: as in `ModeSpec`; a report comes after such a run.
+    """
+
+    def __init__(self, out: TextIO, err: TextIO, *, in_lanes: bool = False) -> None:
         self._out = out
         self._err = err
+        self._in_lanes = in_lanes
         self._pending: list[str] = []  # ids of participants without a block in this stage, in order
         self._ended_turns: dict[str, TurnEnded] = {}
         self._run = RunState()
@@ -118,10 +117,10 @@ class PlainReader:
             match event:
                 case RunStarted():
                     self._pending = list(self._run.names)
-                case StageStarted():
+                case StageStarted(stage=stage, round=round_):
                     self._print_rest()
                     self._pending, self._ended_turns = list(self._run.names), {}
-                    self._out.write(f"--- {stage_title(event)} ---\n\n")
+                    self._out.write(f"--- {stage_title(stage, round_)} ---\n\n")
                     self._out.flush()
                 case Notice() | ToolCalled() | ToolReturned():
                     if text := notice_text(event):
@@ -129,9 +128,8 @@ class PlainReader:
                 case TurnEnded(participant=participant):
                     self._ended_turns[participant] = event
                     self._print_ready()
-                case RunEnded() if has_debate_report(self._run):
+                case RunEnded() if self._in_lanes and (report := build_debate_report(self._run)):
                     self._print_rest()
-                    report = build_debate_report(self._run)
                     lines = "".join(f"{strip_control_chars(line)}\n" for line in text_lines(report))
                     self._out.write(f"--- Report ---\n\n{lines}")
                     self._out.flush()
@@ -191,9 +189,14 @@ def _shorten_text(text: str) -> str:
     return line if len(line) <= MAX_TOOL_CHARS else f"{line[:MAX_TOOL_CHARS]}…"
 
 
-def stage_title(stage: StageStarted) -> str:
-    """Round numbers in titles start at 1."""
-    return STAGE_TITLES.get(stage.stage, f"{stage.stage} {stage.round + 1}")
+def build_debate_report(run: RunState) -> Report | None:
+    """Return None before the first answer. The cost is that of all calls: answers, synthesis and analyses."""
+    if not any(turn.status in ANSWERED_STATUSES for turn in run.ended_turns):
+        return None
+    cost = "unknown" if run.cost is None else format_usd(run.cost)
+    return build_report(
+        run.names, f"Cost: {cost}", summary=run.summary, ranking=run.ranking, claims=run.claims or NO_CLAIMS
+    )
 
 
 def ending_text(turn: TurnEnded) -> str:

@@ -9,16 +9,10 @@ from moot.types.billing import format_usd
 from moot.types.chunks import Usage
 from moot.types.debate import DebateClaims
 from moot.types.discussions import Message
+from moot.types.modes import LESSON_STAGE, stage_title
 from moot.types.tools import ToolUse
 
 PERSON_LABEL, TABLE_LABEL = "Person", "The table"
-STAGE_LABELS = {
-    "initial": "First answers",
-    "debate": "Having read each other",
-    "synthesis": "Synthesis",
-    "cross_talk": "To each other",
-    "continue": "The table goes on",
-}
 ENDING_LABELS = {
     "stopped": "Stopped here.",
     "interrupted": "Interrupted by the next message.",
@@ -41,9 +35,9 @@ def speaker_label(message: Message) -> str:
 
 def stage_label(message: Message) -> str | None:
     """Return None for stages without a heading, e.g. in single mode."""
-    if message.stage == "round":
-        return f"Round {message.round + 1}"
-    return STAGE_LABELS.get(message.stage or "")
+    if message.stage is None or message.stage in {"answer", LESSON_STAGE}:
+        return None
+    return stage_title(message.stage, message.round)
 
 
 def recipients_label(message: Message, names: Mapping[str, str]) -> str | None:
@@ -101,7 +95,7 @@ def build_run_report(run: RunReport, names: Mapping[str, str]) -> Report:
         claims=DebateClaims(
             claims=run.claims, position_changes=run.position_changes, dropped_quotes=run.dropped_quotes
         ),
-        agreed=run.agreement,
+        agreement=run.agreement,
         lanes=run.lanes,
         decisions=run.decisions,
     )

@@ -17,18 +17,11 @@ from moot.types.events import (
     TurnStarted,
     TurnStatus,
 )
-from moot.types.modes import LESSON_STAGE as LESSON
+from moot.types.modes import LESSON_STAGE, stage_title
 from moot.types.run_state import RunState
 
 TAIL_CHARS = 80  # of streamed text in the live preview, per participant
 MAX_RESULT_CHARS = 300_000  # of one tool result: MCP clients limit the size of a message
-STAGE_TITLES = {
-    "initial": "The round of first answers",
-    "debate": "The debate",
-    "synthesis": "The synthesis",
-    "answer": "The round of answers",
-    "cross_talk": "The cross-talk",
-}
 
 
 class ParticipantAnswer(Struct, frozen=True, kw_only=True):
@@ -53,8 +46,8 @@ class McpRunReport:
         match event:
             case TextDelta(text=text):
                 self.characters += len(text)
-            case StageStarted():
-                return f"{_stage_title(event)} begins."
+            case StageStarted(stage=stage, round=round_):
+                return f"Stage: {stage_title(stage, round_)}."
             case TurnStarted():
                 return f"{self._participant_name(event.participant)} is asked ({event.model})."
             case Notice(message=message):
@@ -78,7 +71,7 @@ class McpRunReport:
         syntheses = [turn for turn in turns if turn.stage == "synthesis" and turn.status in ANSWERED_STATUSES]
         if syntheses:
             return (self._participant_answer(syntheses[-1]),)
-        if any(turn.stage == LESSON for turn in turns):
+        if any(turn.stage == LESSON_STAGE for turn in turns):
             return tuple(map(self._participant_answer, turns))
         last: dict[str, TurnEnded] = {}
         for turn in turns:
@@ -98,11 +91,6 @@ class McpRunReport:
 
     def _participant_name(self, participant: str) -> str:
         return self.run.names.get(participant, participant)
-
-
-def _stage_title(stage: StageStarted) -> str:
-    name = stage.stage.replace("_", " ").capitalize()
-    return STAGE_TITLES.get(stage.stage, f"{name} {stage.round + 1}")
 
 
 def render_answers(answers: tuple[ParticipantAnswer, ...]) -> str:

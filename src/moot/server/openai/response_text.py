@@ -28,13 +28,13 @@ from moot.types.events import (
     TurnStarted,
 )
 from moot.types.faults import make_fault
+from moot.types.modes import TURN_LABELS
 from moot.types.run_plan import RunPlan
 from moot.types.run_state import RunState
 
 TRANSIENT_NOTICES: frozenset[NoticeKind] = frozenset(
     {"retry", "waiting", "next_key"}
 )  # not shown: they mean nothing once the answer arrives
-STAGE_LABELS = {"initial": "first answer", "debate": "having read the others", "cross_talk": "to the others"}
 RESTART_MARKER = "\n\n[The text above was cut off. The answer restarts here:]\n\n"
 STOPPED_MESSAGE = "The run was stopped before it finished."
 NO_ANSWER_MESSAGE = "No participant answered."
@@ -234,7 +234,7 @@ class ResponseText:
         gap = self._separator(is_content=is_content)
         if not self._has_several_participants or (is_content and turn_key.stage == "synthesis"):
             return gap
-        stage = STAGE_LABELS.get(turn_key.stage, f"round {turn_key.round + 1}" if turn_key.stage == "round" else "")
+        stage = TURN_LABELS.get(turn_key.stage, "").format(number=turn_key.round + 1)
         name = self._participant_name(turn_key)
         label = f"{name}, {stage}" if stage and not (is_content and turn_key.stage == "round") else name
         return f"{gap}**{label}**\n\n"
