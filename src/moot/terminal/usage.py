@@ -27,9 +27,7 @@ PURPOSE_LABELS: Mapping[type[AnalysisResult], str] = {
 
 
 def usage_lines(
-    participants: Sequence[Participant],
-    turns: Sequence[TurnEnded],
-    analyses: Sequence[AnalysisResult | Charge] = (),
+    participants: Sequence[Participant], turns: Sequence[TurnEnded], analyses: Sequence[AnalysisResult | Charge] = ()
 ) -> list[str]:
     """Return one line per participant, in order, then one per analysis task and the total."""
     turns_by_id = {who.id: [turn for turn in turns if turn.participant == who.id] for who in participants}

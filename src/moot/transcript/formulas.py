@@ -94,8 +94,7 @@ def _block_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if state.is_code_block(start):
         return False
     pair = next(
-        (one for one in DELIMITERS if one[0] in BLOCK_OPENERS and _line_text(state, start).startswith(one[0])),
-        None,
+        (one for one in DELIMITERS if one[0] in BLOCK_OPENERS and _line_text(state, start).startswith(one[0])), None
     )
     if pair is None or (found := _read_block(state, start, end, *pair)) is None:
         return False

@@ -175,10 +175,7 @@ class AskRunner:
         if report.run.status is None:
             raise NotFound("The discussion was deleted during the run.")
         return AskResult(
-            discussion=started.discussion.id,
-            run=started.run.id,
-            status=report.run.status,
-            answers=report.final_answers,
+            discussion=started.discussion.id, run=started.run.id, status=report.run.status, answers=report.final_answers
         )
 
     async def _follow_run(self, caller: Caller, run: str, report_progress: ProgressCallback) -> McpRunReport:

@@ -57,11 +57,7 @@ def create_mcp_server(tools: McpTools) -> Server[Any]:
             return CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
 
     return Server(
-        "moot",
-        version=__version__,
-        instructions=INSTRUCTIONS,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
+        "moot", version=__version__, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
     )
 
 

@@ -25,11 +25,7 @@ from moot.server.openai.schemas import (
     completion_usage,
 )
 from moot.store.database import Database
-from moot.store.idempotency import (
-    release_idempotency_key,
-    reserve_key_for_slow_request,
-    store_idempotent_reply,
-)
+from moot.store.idempotency import release_idempotency_key, reserve_key_for_slow_request, store_idempotent_reply
 from moot.types.errors import MootError, ProviderError
 from moot.types.faults import make_fault
 from moot.types.streams import HEARTBEAT, BatchStream

@@ -39,10 +39,7 @@ RESTART_MARKER = "\n\n[The text above was cut off. The answer restarts here:]\n\
 STOPPED_MESSAGE = "The run was stopped before it finished."
 NO_ANSWER_MESSAGE = "No participant answered."
 PARTIAL_EVENTS = (TurnStarted, TextDelta, ThoughtDelta, TextRetracted, ApprovalRequested)
-FINISH_REASONS: dict[ModelFinishReason, FinishReason] = {
-    "length": "length",
-    "content_filter": "content_filter",
-}
+FINISH_REASONS: dict[ModelFinishReason, FinishReason] = {"length": "length", "content_filter": "content_filter"}
 
 
 class TextPiece(Struct, frozen=True):

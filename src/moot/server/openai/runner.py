@@ -124,12 +124,7 @@ class CompletionRunner:
         )
 
     async def _send_to_discussion(
-        self,
-        caller: Caller,
-        request: CompletionRequest,
-        discussion_id: str,
-        limits: RateLimits,
-        key: str | None,
+        self, caller: Caller, request: CompletionRequest, discussion_id: str, limits: RateLimits, key: str | None
     ) -> CompletionRun:
         """Send only the last message: the discussion already has its history."""
         with prefix_not_found("discussion"):
