@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from moot.prompts.lesson import turn_action_names
 from moot.services.run_reports import RunReport
 from moot.transcript.debate_report import Report, build_report
 from moot.types.billing import format_usd
 from moot.types.chunks import Usage
 from moot.types.debate import DebateClaims
 from moot.types.discussions import Message
+from moot.types.files import StoredFile
 from moot.types.modes import LESSON_STAGE, stage_title
 from moot.types.tools import ToolUse
 
@@ -46,6 +48,16 @@ def recipients_label(message: Message, names: Mapping[str, str]) -> str | None:
     return f"only for {', '.join(names[one] for one in message.visible_to)}"
 
 
+def files_label(message: Message, files: Mapping[str, StoredFile]) -> str | None:
+    names = [files[id].name for id in message.files or () if id in files]
+    return f"With {', '.join(names)}" if names else None
+
+
+def actions_label(message: Message) -> str | None:
+    names = [name.removeprefix("wb_").replace("_", " ") for name in turn_action_names(message)]
+    return f"On the board: {', '.join(names)}" if names else None
+
+
 def version_label(message: Message) -> str:
     by = "edited by hand" if message.edited else message.model
     return ", ".join(filter(None, (f"Version {message.version} of {message.versions}", by)))
@@ -53,14 +65,11 @@ def version_label(message: Message) -> str:
 
 def usage_labels(message: Message) -> list[str]:
     """Return tokens, cost and latency. Unknown values are omitted."""
-    labels = (
-        [token_count_text(message.usage)] if message.usage and (message.usage.input or message.usage.output) else []
-    )
-    if message.cost_usd:
-        labels.append(format_usd(message.cost_usd))
-    if message.latency_seconds:
-        labels.append(f"{message.latency_seconds:.1f} s")
-    return labels
+    usage = message.usage
+    tokens = token_count_text(usage) if usage and (usage.input or usage.output) else None
+    cost = format_usd(message.cost_usd) if message.cost_usd else None
+    latency = f"{message.latency_seconds:.1f} s" if message.latency_seconds else None
+    return [*filter(None, (tokens, cost, latency))]
 
 
 def token_count_text(usage: Usage) -> str:
