@@ -67,13 +67,6 @@ class McpTool(Struct, frozen=True, kw_only=True):
         _, known = msgspec.json.schema_components([self.input_type])
         return {**known[self.input_type.__name__], "title": self.name}
 
-    async def invoke(self, caller: Caller, arguments: object, report_progress: ProgressCallback) -> ToolOutput:
-        try:
-            parsed = msgspec.convert(strip_nul(arguments), self.input_type)
-        except msgspec.ValidationError as error:
-            raise UsageError(_argument_error(str(error), self.input_type)) from error
-        return await self.handler(caller, parsed, report_progress)
-
 
 class McpTools:
     def __init__(
@@ -139,7 +132,11 @@ class McpTools:
     ) -> ToolOutput:
         if (tool := self.by_name.get(name)) is None:
             raise NotFound(f"There is no tool {name!r}. Use one of {', '.join(self.by_name)}.")
-        return await tool.invoke(caller, arguments, report_progress)
+        try:
+            parsed = msgspec.convert(strip_nul(arguments), tool.input_type)
+        except msgspec.ValidationError as error:
+            raise UsageError(_argument_error(str(error), tool.input_type)) from error
+        return await tool.handler(caller, parsed, report_progress)
 
     async def _ask_question(self, caller: Caller, request: AskInput, report_progress: ProgressCallback) -> ToolOutput:
         result = await self._ask_runner.ask_question(caller, request, report_progress)

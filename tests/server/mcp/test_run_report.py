@@ -2,7 +2,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moot.server.mcp.report import (
+from moot.server.mcp.ask import (
     MAX_RESULT_CHARS,
     TAIL_CHARS,
     McpRunReport,
