@@ -5,8 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from moot.terminal.lesson import LessonReader
-from moot.terminal.readers import PlainReader, RunReader, SingleReader, strip_control_chars
+from moot.terminal.readers import LessonReader, PlainReader, RunReader, SingleReader, strip_control_chars
 from moot.types.events import Notice
 from moot.types.modes import MODES, default_mode
 
