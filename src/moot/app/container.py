@@ -24,7 +24,7 @@ from moot.server.draft_validation import DraftValidator
 from moot.server.mcp.ask import AskRunner
 from moot.server.mcp.routes import McpApp
 from moot.server.mcp.tools import McpTools
-from moot.server.openai.runner import CompletionRunner, RunEventReader
+from moot.server.openai.runner import CompletionRunner
 from moot.server.openai.virtual_models import VirtualModels
 from moot.server.rate_limits import RateLimits
 from moot.server.routes.files import Uploads
@@ -135,9 +135,8 @@ def build_services(settings: Settings, stores: Stores, engine: Engine) -> Servic
     virtual_models = VirtualModels(
         discussion_service, run_planner, participant_resolver, default_participants, stores.presets
     )
-    event_reader = RunEventReader(engine.event_hub, stores.events, stores.runs)
     completion_runner = CompletionRunner(
-        stores, virtual_models, model_resolver, engine.ephemeral_runs, model_tasks, discussion_service, event_reader
+        stores, virtual_models, model_resolver, engine.ephemeral_runs, model_tasks, discussion_service, engine.event_hub
     )
     rate_limits = RateLimits(stores.rate_limiter, settings.rates)
     revocations = Revocations(stores.accounts)

@@ -11,9 +11,8 @@ from moot.server.openai.schemas import OpenAiError, OpenAiErrorResponse
 
 OPENAI_PREFIX = "/v1/"
 NO_RETRY_HEADERS = {"x-should-retry": "false"}  # OpenAI's SDK retries by default, and each retry costs money
-ERROR_TYPES: Mapping[
-    int, tuple[str, str | None]
-] = {  # type and code by HTTP status; see `_openai_error` for the default
+# Type and code by HTTP status; see `_openai_error` for the default.
+ERROR_TYPES: Mapping[int, tuple[str, str | None]] = {
     401: ("authentication_error", "invalid_api_key"),
     402: ("insufficient_quota", "insufficient_quota"),
     403: ("permission_error", None),

@@ -48,12 +48,8 @@ NEUTRAL_VALUES: Mapping[str, Collection[object]] = {
     "audio": (),
     "web_search_options": (),
 }
-DISCUSSION_SETTINGS = (
-    "temperature",
-    "max_tokens",
-    "max_completion_tokens",
-    "reasoning_effort",
-)  # rejected with a discussion, which has its own settings
+# Rejected with a discussion, which has its own settings.
+DISCUSSION_SETTINGS = ("temperature", "max_tokens", "max_completion_tokens", "reasoning_effort")
 FILES_ONLY_TEXT = "See what is attached."
 EFFORTS: Mapping[str | None, Effort] = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high"}
 
@@ -116,7 +112,7 @@ def parse_messages(request: CompletionRequest, participants: Sequence[Participan
     )
 
 
-def apply_request_settings(request: CompletionRequest, participant: Participant) -> Participant:
+def apply_settings(request: CompletionRequest, participant: Participant) -> Participant:
     """Settings of the request override those of the participant; a missing or unknown one changes nothing."""
     limit = request.max_completion_tokens or request.max_tokens
     return replace(

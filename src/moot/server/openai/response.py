@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import aclosing
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from moot.server.errors import problem_response
 from moot.server.openai.errors import encode_openai_error
@@ -69,7 +69,7 @@ class ChunkEncoder(Struct, frozen=True):
     id: str
     model: str
     with_usage: bool  # the client requested `stream_options.include_usage`
-    created: int  # Unix time in seconds
+    created: int = field(default_factory=lambda: int(time.time()))  # Unix time in seconds
 
     def opening_frame(self) -> bytes:
         return self._chunk_frame(Delta(role="assistant", content=""))
@@ -99,10 +99,6 @@ class ChunkEncoder(Struct, frozen=True):
         choice = ChunkChoice(delta=delta, finish_reason=finish)
         chunk = kind(id=self.id, created=self.created, model=self.model, choices=(choice,))
         return _data_frame(msgspec.json.encode(chunk))
-
-
-def create_chunk_encoder(id: str, model: str, *, with_usage: bool) -> ChunkEncoder:
-    return ChunkEncoder(id, model, with_usage, int(time.time()))
 
 
 async def stream_completion(

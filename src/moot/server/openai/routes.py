@@ -10,21 +10,22 @@ from moot.prompts.attachments import MAX_FILE_BYTES
 from moot.server.auth import Revocations
 from moot.server.disconnects import run_until_disconnect
 from moot.server.openai.response import (
+    ChunkEncoder,
     IdempotentReply,
     collect_completion,
-    create_chunk_encoder,
     interruption_frame,
     replay_completion,
     stream_completion,
 )
 from moot.server.openai.runner import CompletionRunner
-from moot.server.openai.schemas import Completion, CompletionRequest, ModelList, ModelObject
+from moot.server.openai.schemas import CompletionRequest, ModelList, ModelObject
 from moot.server.openai.virtual_models import VirtualModels
 from moot.server.rate_limits import RateLimits
 from moot.server.schemas import IdempotencyKey
 from moot.server.sse import SseConnections
 from moot.store.database import Database
 from moot.types.accounts import Caller
+from moot.types.streams import BatchStream
 
 MAX_BODY = MAX_FILE_BYTES * 3 // 2  # base64 makes a file a third larger
 
@@ -61,34 +62,26 @@ class CompletionRoutes(Controller):
             database, caller.tenant, idempotency_key if data.discussion_id is None else None
         )
         if (stored := await idempotent_reply.load_or_reserve(data)) is not None:
-            return _replay_response(stored, data, sse_connections, caller)
+            if not data.stream:
+                return Response(stored)
+            encoder = ChunkEncoder(stored.id, stored.model, data.wants_usage)
+            return _stream_response(replay_completion(stored, encoder), encoder, sse_connections, caller)
         try:
             completion_run = await completion_runner.start_completion(caller, data, rate_limits, idempotency_key)
         except BaseException:
             await idempotent_reply.release_key()
             raise
-        encoder = create_chunk_encoder(completion_run.id, data.model, with_usage=data.wants_usage)
+        encoder = ChunkEncoder(completion_run.id, data.model, data.wants_usage)
         if data.stream:
             frames = stream_completion(completion_run, encoder, idempotent_reply)
-            return sse_connections.stream_response(
-                frames, caller, opening_frame=encoder.opening_frame(), closing_frame=interruption_frame()
-            )
-        return Response(
-            await run_until_disconnect(
-                request, revocations, collect_completion(completion_run, encoder, idempotent_reply)
-            )
-        )
+            return _stream_response(frames, encoder, sse_connections, caller)
+        completion = collect_completion(completion_run, encoder, idempotent_reply)
+        return Response(await run_until_disconnect(request, revocations, completion))
 
 
-def _replay_response(
-    reply: Completion, data: CompletionRequest, sse_connections: SseConnections, caller: Caller
+def _stream_response(
+    frames: BatchStream[bytes], encoder: ChunkEncoder, sse_connections: SseConnections, caller: Caller
 ) -> Response[Any]:
-    if not data.stream:
-        return Response(reply)
-    encoder = create_chunk_encoder(reply.id, reply.model, with_usage=data.wants_usage)
     return sse_connections.stream_response(
-        replay_completion(reply, encoder),
-        caller,
-        opening_frame=encoder.opening_frame(),
-        closing_frame=interruption_frame(),
+        frames, caller, opening_frame=encoder.opening_frame(), closing_frame=interruption_frame()
     )

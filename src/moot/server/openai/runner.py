@@ -10,20 +10,13 @@ from msgspec.structs import replace
 from moot.engine.events.hub import EventHub, decode_frame
 from moot.engine.model_resolution import ModelResolver
 from moot.engine.runs.ephemeral import EphemeralRun, EphemeralRuns, check_files
-from moot.server.openai.request import (
-    CompletionInput,
-    apply_request_settings,
-    parse_messages,
-    reject_unsupported_fields,
-)
+from moot.server.openai.request import CompletionInput, apply_settings, parse_messages, reject_unsupported_fields
 from moot.server.openai.schemas import CompletionRequest
 from moot.server.openai.virtual_models import VirtualModels
 from moot.server.rate_limits import RateLimits
 from moot.services.billing import AccountBudgetGuard
 from moot.services.discussions import DiscussionService, NewMessage
 from moot.services.model_tasks import ModelTasks
-from moot.store.runs.event_log import EventLog
-from moot.store.runs.runs import Runs
 from moot.store.stores import Stores
 from moot.types.accounts import Caller
 from moot.types.errors import UsageError, prefix_not_found
@@ -33,31 +26,6 @@ from moot.types.primitives import new_id
 from moot.types.requests import File
 from moot.types.run_plan import RunPlan
 from moot.types.streams import HEARTBEAT, BatchStream
-
-
-class RunEventReader:
-    def __init__(self, event_hub: EventHub, events: EventLog, runs: Runs) -> None:
-        self._event_hub = event_hub
-        self._events = events
-        self._runs = runs
-
-    async def read_events(self, caller: Caller, run: str) -> BatchStream[Event]:
-        """Yield the events of the run from its start.
-
-        Closing the generator before the run ends stops the run.
-        """
-        is_over = False
-        try:
-            progress = await self._events.run_progress(caller.tenant, run)
-            async with aclosing(self._event_hub.subscribe(run, 0, progress)) as frames:
-                async for batch in frames:
-                    events = [decode_frame(frame) for frame in batch]
-                    is_over = any(isinstance(event, RunEnded) for event in events)
-                    yield events or HEARTBEAT
-        finally:
-            if not is_over:
-                await self._runs.request_stop(caller.tenant, run)
-
 
 MAX_MESSAGE_CHARS = 10_000  # of one message in a discussion
 
@@ -79,7 +47,7 @@ class CompletionRunner:
         ephemeral_runs: EphemeralRuns,
         model_tasks: ModelTasks,
         discussion_service: DiscussionService,
-        event_reader: RunEventReader,
+        event_hub: EventHub,
     ) -> None:
         self._virtual_models = virtual_models
         self._model_resolver = model_resolver
@@ -89,7 +57,9 @@ class CompletionRunner:
         self._discussion_service = discussion_service
         self._discussions = stores.discussions
         self._files = stores.files
-        self._event_reader = event_reader
+        self._events = stores.events
+        self._runs = stores.runs
+        self._event_hub = event_hub
 
     async def start_completion(
         self, caller: Caller, request: CompletionRequest, limits: RateLimits, key: str | None
@@ -117,11 +87,8 @@ class CompletionRunner:
             earlier=parsed.history,
             attachments=parsed.history_attachments,
         )
-        return CompletionRun(
-            new_id("chatcmpl"),
-            plan,
-            self._ephemeral_runs.stream(ephemeral_run, AccountBudgetGuard(self._model_tasks, caller)),
-        )
+        events = self._ephemeral_runs.stream(ephemeral_run, AccountBudgetGuard(self._model_tasks, caller))
+        return CompletionRun(new_id("chatcmpl"), plan, events)
 
     async def _send_to_discussion(
         self, caller: Caller, request: CompletionRequest, discussion_id: str, limits: RateLimits, key: str | None
@@ -145,7 +112,24 @@ class CompletionRunner:
         files = tuple([await self._store_file(caller, file) for file in parsed.question_files])
         new_message = NewMessage(discussion=discussion_id, message=parsed.question_text, files=files)
         started = await self._discussion_service.send_message(caller, new_message, key)
-        return CompletionRun(started.run.id, plan, self._event_reader.read_events(caller, started.run.id))
+        return CompletionRun(started.run.id, plan, self.read_events(caller, started.run.id))
+
+    async def read_events(self, caller: Caller, run: str) -> BatchStream[Event]:
+        """Yield the events of a stored run from its start.
+
+        Closing the generator before the run ends stops the run.
+        """
+        is_over = False
+        try:
+            progress = await self._events.run_progress(caller.tenant, run)
+            async with aclosing(self._event_hub.subscribe(run, 0, progress)) as frames:
+                async for batch in frames:
+                    events = [decode_frame(frame) for frame in batch]
+                    is_over = any(isinstance(event, RunEnded) for event in events)
+                    yield events or HEARTBEAT
+        finally:
+            if not is_over:
+                await self._runs.request_stop(caller.tenant, run)
 
     async def _store_file(self, caller: Caller, file: File) -> str:
         sha256 = hashlib.sha256(file.data).hexdigest()
@@ -164,7 +148,7 @@ async def _parse_request(request: CompletionRequest, plan: RunPlan) -> Completio
 
 def _apply_request(request: CompletionRequest, plan: RunPlan, system: str) -> RunPlan:
     """Apply the settings to all participants, and append the system messages to each persona."""
-    participants = tuple(apply_request_settings(request, participant) for participant in plan.participants)
+    participants = tuple(apply_settings(request, participant) for participant in plan.participants)
     if not system:
         return replace(plan, participants=participants)
     personas = {one.id: "\n\n".join(filter(None, (plan.personas.get(one.id), system))) for one in participants}
