@@ -101,10 +101,8 @@ class Lesson(Struct, frozen=True, kw_only=True):
             if one.agent_id != participant.id and one.content_preview
         ]
         names = {one.id: one.name for one in self.plan.participants}
-        view, instructions = (
-            lesson_view(self.messages, participant.id, ""),
-            render_lesson_state(self.board, peers, names),
-        )
+        view = lesson_view(self.messages, participant.id, "")
+        instructions = render_lesson_state(self.board, peers, names)
         request = build_model_request(self.plan, participant, view, instructions)
         return replace(request, array_of=lesson_item_schema(participant.role))
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from moot.server.openai.request import (
+from moot.server.openai.runner import (
     FILES_ONLY_TEXT,
     CompletionInput,
     apply_settings,
