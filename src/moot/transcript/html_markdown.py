@@ -5,6 +5,7 @@ LaTeX formulas become SVG. Parser rules find their delimiters.
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
@@ -15,7 +16,7 @@ from markdown_it.utils import EnvType, OptionsDict
 
 from moot.transcript.html import TimeBudget, escape_html, html_element
 from moot.whiteboard.render.elements import format_number, replace_unprintable, svg_tag
-from moot.whiteboard.render.latex import FORMULA_FONT_SIZE, InvalidFormula, layout_formula
+from moot.whiteboard.render.latex import FORMULA_FONT_SIZE, Formula, InvalidFormula, layout_formula
 
 SAFE_LINK = re.compile(r"(?:https?://|mailto:)[^\x00-\x20]+", re.IGNORECASE)
 LINK_REL = "noopener noreferrer nofollow"
@@ -39,15 +40,13 @@ class FormulaRenderer:
 
     def render_formula(self, latex: str, *, is_block: bool) -> str:
         """Return SVG in the size of the text, or the source if the formula is invalid."""
-        if self._time_budget.is_spent:
-            return _code_fallback(latex, is_block=is_block)
-        try:
-            with self._time_budget.track_time():
+        layout: Formula | None = None
+        if not self._time_budget.is_spent:
+            with suppress(InvalidFormula), self._time_budget.track_time():
                 layout = layout_formula(latex)
-        except InvalidFormula:
-            return _code_fallback(latex, is_block=is_block)
-        if layout.width <= 0 or layout.height <= 0:
-            return _code_fallback(latex, is_block=is_block)
+        if layout is None or layout.width <= 0 or layout.height <= 0:
+            code = html_element("code", escape_html(latex))
+            return html_element("pre", code) if is_block else code
         svg = svg_tag(
             "svg",
             layout.paths,
@@ -61,11 +60,6 @@ class FormulaRenderer:
             style=None if is_block else f"vertical-align:{-(layout.y + layout.height) / FORMULA_FONT_SIZE:.3f}em",
         )
         return html_element("p", svg, class_="formula") if is_block else svg
-
-
-def _code_fallback(latex: str, *, is_block: bool) -> str:
-    code = html_element("code", escape_html(latex))
-    return html_element("pre", code) if is_block else code
 
 
 class SafeMarkdown(MarkdownIt):

@@ -185,14 +185,11 @@ class AskRunner:
         event_hub: EventHub,
         revocations: Revocations,
     ) -> None:
+        self._stores = stores
         self._discussion_service = discussion_service
         self._draft_validator = draft_validator
         self._limits = limits
-        self._discussions = stores.discussions
-        self._presets = stores.presets
-        self._events = stores.events
         self._event_hub = event_hub
-        self._runs = stores.runs
         self._revocations = revocations
         self._stop_tasks: set[asyncio.Task[None]] = set()
 
@@ -224,7 +221,7 @@ class AskRunner:
         return await self._discussion_service.create(caller, new_discussion)
 
     async def _continue_discussion(self, caller: Caller, id: str, request: AskInput, words: str) -> StartedRun:
-        discussion = await self._discussions.get_discussion(caller.tenant, id)
+        discussion = await self._stores.discussions.get_discussion(caller.tenant, id)
         if request.mode not in {None, discussion.mode}:
             raise UsageError(
                 f"mode: this discussion is a {discussion.mode}. Leave mode out, or start a new discussion."
@@ -252,7 +249,7 @@ class AskRunner:
         names: list[str] = []
         cursor: str | None = None
         while True:
-            page = await self._presets.list_presets(caller.tenant, cursor=cursor)
+            page = await self._stores.presets.list_presets(caller.tenant, cursor=cursor)
             for one in page.presets:
                 if one.id == name_or_id or one.name.casefold() == name_or_id.casefold():
                     return one
@@ -284,7 +281,7 @@ class AskRunner:
     async def _follow_run(self, caller: Caller, run: str, report_progress: ProgressCallback) -> McpRunReport:
         report, previewed_at = McpRunReport(), 0.0
         clock = asyncio.get_running_loop().time
-        progress = await self._events.run_progress(caller.tenant, run)
+        progress = await self._stores.events.run_progress(caller.tenant, run)
         async with aclosing(self._event_hub.subscribe(run, 0, progress)) as frames:
             async for batch in frames:
                 for frame in batch:
@@ -299,7 +296,7 @@ class AskRunner:
         """Wait for the start first: the request may be cancelled before the run has an id."""
         await asyncio.wait({start_task})
         if not start_task.cancelled() and start_task.exception() is None:
-            await self._runs.request_stop(caller.tenant, start_task.result().run.id)
+            await self._stores.runs.request_stop(caller.tenant, start_task.result().run.id)
 
 
 @contextmanager

@@ -41,7 +41,7 @@ def create_session_manager(tools: McpTools, max_body: int) -> StreamableHTTPSess
     """The SDK's own origin check is not needed, because `SameOriginMiddleware` runs first."""
 
     async def list_tools(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[_describe_tool(tool) for tool in tools.by_name.values()])
+        return ListToolsResult(tools=list(map(_describe_tool, tools.by_name.values())))
 
     async def call_tool(ctx: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
         last_progress = 0.0

@@ -78,11 +78,9 @@ class McpTools:
         limits: RateLimits,
         embedder: HttpEmbedder | None,
     ) -> None:
+        self._stores = stores
         self._ask_runner = ask_runner
-        self._discussions = stores.discussions
         self._transcripts = transcripts
-        self._presets = stores.presets
-        self._projects = stores.projects
         self._knowledge = knowledge
         self._limits = limits
         self._embedder = embedder
@@ -143,17 +141,17 @@ class McpTools:
         return ToolOutput(result.text, result, failed=result.failed)
 
     async def _list_presets(self, caller: Caller, _: NoInput, __: ProgressCallback) -> ToolOutput:
-        page = await self._presets.list_presets(caller.tenant, limit=100)
+        page = await self._stores.presets.list_presets(caller.tenant, limit=100)
         lines = [f"- {one.name} ({one.id}): {one.mode}, {_participant_list(one.participants)}" for one in page.presets]
         return _list_output(lines, {"presets": page.presets}, "There is no preset yet: ask models instead.")
 
     async def _list_discussions(self, caller: Caller, query: ListDiscussionsInput, _: ProgressCallback) -> ToolOutput:
-        page = await self._discussions.list_discussions(caller.tenant, limit=query.limit, q=query.q or None)
+        page = await self._stores.discussions.list_discussions(caller.tenant, limit=query.limit, q=query.q or None)
         data = {"discussions": [{"id": one.id, "title": one.title, "mode": one.mode} for one in page.discussions]}
         return _list_output(list(map(_discussion_line, page.discussions)), data, "There is no such discussion.")
 
     async def _read_discussion(self, caller: Caller, request: ReadDiscussionInput, _: ProgressCallback) -> ToolOutput:
-        discussion = await self._discussions.get_discussion(caller.tenant, request.discussion)
+        discussion = await self._stores.discussions.get_discussion(caller.tenant, request.discussion)
         chunks = self._transcripts.export_chunks(caller.tenant, discussion, MarkdownFormat())
         text = b"".join([chunk async for chunk in chunks]).decode()
         parts = max(1, -(-len(text) // PART_CHARS))
@@ -176,7 +174,7 @@ class McpTools:
 
     async def _resolve_projects(self, caller: Caller, name_or_id: str | None) -> Sequence[str]:
         """Return project ids; all projects if `name_or_id` is None. Raises `NotFound` for an unknown one."""
-        projects = (await self._projects.list_projects(caller.tenant, limit=100)).projects
+        projects = (await self._stores.projects.list_projects(caller.tenant, limit=100)).projects
         if name_or_id is None:
             return [one.id for one in projects]
         matches = [one.id for one in projects if name_or_id.casefold() in {one.id.casefold(), one.name.casefold()}]

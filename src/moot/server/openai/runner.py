@@ -104,16 +104,12 @@ class CompletionRunner:
         discussion_service: DiscussionService,
         event_hub: EventHub,
     ) -> None:
+        self._stores = stores
         self._virtual_models = virtual_models
         self._model_resolver = model_resolver
         self._ephemeral_runs = ephemeral_runs
         self._model_tasks = model_tasks
-        self._budgets = stores.budgets
         self._discussion_service = discussion_service
-        self._discussions = stores.discussions
-        self._files = stores.files
-        self._events = stores.events
-        self._runs = stores.runs
         self._event_hub = event_hub
 
     async def start_completion(
@@ -132,7 +128,7 @@ class CompletionRunner:
                 await asyncio.to_thread(check_files, plan, chains, parsed.all_files)
             except UsageError as error:
                 raise UsageError(f"messages: {error}") from error
-        await self._budgets.reject_if_spent(caller.account)
+        await self._stores.budgets.reject_if_spent(caller.account)
         await limits.count_message(caller.account)
         await limits.count_run_start(caller.account, plan.mode)
         ephemeral_run = EphemeralRun(
@@ -150,7 +146,7 @@ class CompletionRunner:
     ) -> CompletionRun:
         """Send only the last message: the discussion already has its history."""
         with prefix_not_found("discussion"):
-            discussion = await self._discussions.get_discussion(caller.tenant, discussion_id)
+            discussion = await self._stores.discussions.get_discussion(caller.tenant, discussion_id)
         plan = RunPlan(
             mode=discussion.mode,
             participants=discussion.participants,
@@ -176,7 +172,7 @@ class CompletionRunner:
         """
         is_over = False
         try:
-            progress = await self._events.run_progress(caller.tenant, run)
+            progress = await self._stores.events.run_progress(caller.tenant, run)
             async with aclosing(self._event_hub.subscribe(run, 0, progress)) as frames:
                 async for batch in frames:
                     events = [decode_frame(frame) for frame in batch]
@@ -184,11 +180,11 @@ class CompletionRunner:
                     yield events or HEARTBEAT
         finally:
             if not is_over:
-                await self._runs.request_stop(caller.tenant, run)
+                await self._stores.runs.request_stop(caller.tenant, run)
 
     async def _store_file(self, caller: Caller, file: File) -> str:
         sha256 = hashlib.sha256(file.data).hexdigest()
-        stored = await self._files.store_file(
+        stored = await self._stores.files.store_file(
             caller.tenant, caller.account, file.name, file.media_type, sha256, file.data
         )
         return stored.id
