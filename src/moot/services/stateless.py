@@ -63,6 +63,9 @@ from moot.whiteboard.state import Board, RecordedAction, replay_actions
 
 OTHER_ACTION = "other"  # placeholder: the state has no names of actions off the board
 MAX_OTHER_ACTIONS = 100  # placeholders per turn
+INTERRUPTED_MESSAGE = "Request interrupted"
+INTERNAL_ERROR_MESSAGE = "An internal error ended this turn. The server log has the details."
+log = logging.getLogger(__name__)
 
 
 class Lesson(Struct, frozen=True, kw_only=True):
@@ -154,7 +157,8 @@ def _parse_participant(agent: wire.Agent, model: str) -> Participant:
 
 def _parse_message(one: wire.StatelessMessage, agents: dict[str, wire.Agent]) -> Message:
     agent = agents.get(one.agent_id or "")
-    lines = [line for part in one.parts if (line := _parse_part(part)) is not None]
+    parsed = (part.content if part.type == "text" else _parse_action(part.name, part.params) for part in one.parts)
+    lines = [line for line in parsed if line is not None]
     return Message(
         id="",
         discussion="",
@@ -165,10 +169,6 @@ def _parse_message(one: wire.StatelessMessage, agents: dict[str, wire.Agent]) ->
         status="interrupted" if one.interrupted else "completed",
         lesson_items=encode_lesson_items(lines) if lines else None,
     )
-
-
-def _parse_part(part: wire.StatelessMessagePart) -> str | Action | None:
-    return part.content if part.type == "text" else _parse_action(part.name, part.params)
 
 
 def _parse_action(name: str, params: wire.Params) -> Action | None:
@@ -227,8 +227,18 @@ class StatelessTurn(Struct, frozen=True):
             decision = await self._select_speaker(model_caller, stop, charges)
             await run_log.append_events([decision])
             if decision.next not in {USER_SPEAKS_NEXT, LESSON_ENDS}:
-                participant = self.lesson.plan.find_participant(decision.next)
-                await self._speak(participant, run_log, model_caller, stop, charges)
+                who = self.lesson.plan.find_participant(decision.next)
+                ended = await model_caller.call(
+                    TurnKey(who.id, LESSON_STAGE),
+                    self.chains[who.model],
+                    self.lesson.build_request(who),
+                    stop,
+                    run_log.append_events,
+                    new_lesson_parser=partial(LessonTurnParser, who.role, self.lesson.board),
+                )
+                telemetry.count_turn(ended)
+                charges.append(Charge(purpose="answer", model=ended.model, usage=ended.usage, cost_usd=ended.cost_usd))
+                await run_log.append_events([ended])
         finally:
             if charges:
                 await record_charges(charges)
@@ -245,31 +255,6 @@ class StatelessTurn(Struct, frozen=True):
         charges.append(Charge(purpose="director", model=answer.model, usage=answer.usage, cost_usd=answer.cost_usd))
         result = task.to_result(answer.value) if answer.value is not None else None
         return result if isinstance(result, SpeakerSelected) else fallback_decision(context)
-
-    async def _speak(
-        self,
-        participant: Participant,
-        run_log: RunLog,
-        model_caller: ModelCaller,
-        stop: StopSignal,
-        charges: list[Charge],
-    ) -> None:
-        ended = await model_caller.call(
-            TurnKey(participant.id, LESSON_STAGE),
-            self.chains[participant.model],
-            self.lesson.build_request(participant),
-            stop,
-            run_log.append_events,
-            new_lesson_parser=partial(LessonTurnParser, participant.role, self.lesson.board),
-        )
-        telemetry.count_turn(ended)
-        charges.append(Charge(purpose="answer", model=ended.model, usage=ended.usage, cost_usd=ended.cost_usd))
-        await run_log.append_events([ended])
-
-
-INTERRUPTED_MESSAGE = "Request interrupted"
-INTERNAL_ERROR_MESSAGE = "An internal error ended this turn. The server log has the details."
-log = logging.getLogger(__name__)
 
 
 async def stream_chat_events(lesson: Lesson, events: BatchStream[Event]) -> BatchStream[wire.ChatEvent]:
@@ -312,7 +297,14 @@ class ChatEvents:
                 yield from self._end_without_turn(event)
             case SpeakerSelected(next=speaker):
                 yield wire.Thinking(stage="agent_loading", agent_id=speaker)
-                yield self._start_event(self._lesson.plan.find_participant(speaker))
+                who = self._lesson.plan.find_participant(speaker)
+                yield wire.AgentStart(
+                    message_id=self._message,
+                    agent_id=who.id,
+                    agent_name=who.name,
+                    agent_avatar=who.avatar,
+                    agent_color=who.colour,
+                )
             case TextDelta(text=text):
                 self._preview = (self._preview + text)[:PREVIEW_CHARACTERS]
                 yield wire.TextEvent(content=text, message_id=self._message)
@@ -331,15 +323,6 @@ class ChatEvents:
             yield wire.CueUser(from_agent_id=last, prompt=prompt)
         self.is_complete = True
         yield wire.Done(total_actions=0, total_agents=0, agent_had_content=False, director_state=self._lesson.state)
-
-    def _start_event(self, participant: Participant) -> wire.AgentStart:
-        return wire.AgentStart(
-            message_id=self._message,
-            agent_id=participant.id,
-            agent_name=participant.name,
-            agent_avatar=participant.avatar,
-            agent_color=participant.colour,
-        )
 
     def _action_event(self, event: ActionTaken) -> wire.ActionEvent:
         name, params, agent = get_action_name(event.action), get_action_params(event.action), event.participant

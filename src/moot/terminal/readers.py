@@ -207,11 +207,9 @@ class LessonReader:
         self._mid_line = (self._mid_line or bool(shown)) and not text.endswith("\n")
 
     def _decision_text(self, decision: SpeakerSelected) -> str:
-        if decision.next == USER_SPEAKS_NEXT:
-            return f"You speak next. {decision.reason}"
-        if decision.next == LESSON_ENDS:
-            return f"The lesson is over. {decision.reason}"
-        return f"{self._names.get(decision.next, decision.next)} speaks next. {decision.reason}"
+        special = {USER_SPEAKS_NEXT: "You speak next.", LESSON_ENDS: "The lesson is over."}
+        name = self._names.get(decision.next, decision.next)
+        return f"{special.get(decision.next, f'{name} speaks next.')} {decision.reason}"
 
     def _write_line(self, text: str) -> None:
         if self._mid_line:

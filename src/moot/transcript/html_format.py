@@ -61,12 +61,9 @@ class HtmlFormat:
     def _register_participant(self, id: str, name: str | None, colour: str | None = None) -> None:
         """Keep the first name and colour of an id. The default colour depends on the order of registration."""
         self._names.setdefault(id, name or id)
-        chosen = (
-            colour
-            if colour and HEX_COLOUR.fullmatch(colour)
-            else PARTICIPANT_COLOURS[len(self._colours) % len(PARTICIPANT_COLOURS)]
-        )
-        self._colours.setdefault(id, chosen)
+        if not (colour and HEX_COLOUR.fullmatch(colour)):
+            colour = PARTICIPANT_COLOURS[len(self._colours) % len(PARTICIPANT_COLOURS)]
+        self._colours.setdefault(id, colour)
 
     def _colour_style(self, participant: str | None) -> str:
         return f"--own:{self._colours.get(participant or '', DEFAULT_COLOUR)}"
@@ -78,9 +75,9 @@ class HtmlFormat:
     def _discussion_header(self, discussion: Discussion) -> str:
         participants = []
         for who in discussion.participants:
-            about = " · ".join(filter(None, (who.role, discussion.model or who.model)))
-            model = text_element("span", about, class_="model")
-            participants.append(html_element("li", self._name_chip(who.id), " ", model))
+            model = " · ".join(filter(None, (who.role, discussion.model or who.model)))
+            chip = self._name_chip(who.id)
+            participants.append(html_element("li", chip, " ", text_element("span", model, class_="model")))
         about = f"{discussion.mode.capitalize()} · {labels.format_time(discussion.created_at)}"
         return html_element(
             "header",
