@@ -14,7 +14,6 @@ from moot.types.files import StoredFile
 from moot.types.modes import LESSON_STAGE, stage_title
 from moot.types.tools import ToolUse
 
-PERSON_LABEL, TABLE_LABEL = "Person", "The table"
 ENDING_LABELS = {
     "stopped": "Stopped here.",
     "interrupted": "Interrupted by the next message.",
@@ -30,9 +29,7 @@ class ParticipantNames(dict[str, str]):
 
 
 def speaker_label(message: Message) -> str:
-    if message.name:
-        return message.name
-    return PERSON_LABEL if message.role == "user" else TABLE_LABEL
+    return message.name or ("Person" if message.role == "user" else "The table")
 
 
 def stage_label(message: Message) -> str | None:
