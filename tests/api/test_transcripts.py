@@ -130,7 +130,7 @@ async def test_debate_transcript_contains_all_answers_and_debate_report(api_clie
     first = [message["participant"] for message in transcript["messages"] if message["stage"] == "initial"]
     assert first == ["alpha", "beta", "gamma", "delta"], "in the order of the participants, not of their answers"
     page = parse_safe_html(await get_transcript(api_client, discussion, "html"))
-    assert page.texts("h2") == ["First answers", "Having read each other", "Synthesis", "Report"]
+    assert page.texts("h2") == ["First answers", "Debate", "Synthesis", "Report"]
     texts = page.texts("div", "words")
     for words in (
         debate_scripts.YES,

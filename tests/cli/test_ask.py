@@ -168,7 +168,7 @@ class TestConsensus:
         done = scripted_moot("ask", "hi", *self.MODELS)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == snapshot("""\
---- round 1 ---
+--- Round 1 ---
 
 === Alpha · scripted/quick ===
 Round tables.
@@ -176,7 +176,7 @@ Round tables.
 === Beta · scripted/other ===
 Square tables.
 
---- round 2 ---
+--- Round 2 ---
 
 === Alpha · scripted/quick ===
 Round tables.
@@ -212,10 +212,10 @@ Square tables.
     def test_terminal_output_is_in_speaking_order(self, scripted_moot: MootCli) -> None:
         shown, code = run_on_terminal(scripted_moot, "ask", "hi", *self.MODELS)
         assert code == 0
-        words = ("round 1", "Alpha · ", "Round tables.", "Beta · ", "Square tables.", "round 2")
+        words = ("Round 1", "Alpha · ", "Round tables.", "Beta · ", "Square tables.", "Round 2")
         places = [shown.index(word) for word in words]
         assert places == sorted(places)
-        assert shown.rindex("Round tables.") > shown.index("round 2")
+        assert shown.rindex("Round tables.") > shown.index("Round 2")
 
 
 class TestDebate:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -13,24 +13,31 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from moot.engine.runs.ephemeral import MAX_QUEUED_BATCHES
+from moot.engine.runs.ephemeral import MAX_QUEUED_BATCHES, EphemeralRuns
 from moot.providers.keys import KeyRing
 from moot.providers.provider import ChunkStream
 from moot.providers.registry import ResolvedModel
 from moot.providers.scripted.scripts import Script
-from moot.services import stateless_request as reading
+from moot.services import stateless
+from moot.services.billing import AccountBudgetGuard
 from moot.services.model_tasks import ModelTasks
-from moot.services.stateless import INTERNAL_ERROR_MESSAGE, INTERRUPTED_MESSAGE, StatelessService
-from moot.services.stateless_request import Lesson
+from moot.services.stateless import (
+    INTERNAL_ERROR_MESSAGE,
+    INTERRUPTED_MESSAGE,
+    Lesson,
+    StatelessTurn,
+    stream_chat_events,
+)
 from moot.store.database import Database
 from moot.store.schema import metadata
 from moot.store.schema.billing import charge
 from moot.streaming import cancellation
+from moot.types.accounts import Caller
 from moot.types.actions import parse_action
-from moot.types.billing import Payer
 from moot.types.errors import UsageError
 from moot.types.requests import ModelRequest
 from moot.types.stateless import EVENT_NAMES, ChatEvent, CueUser, Done, DroppedEvent, Error, TextEvent
+from moot.types.streams import BatchStream
 from moot.whiteboard.state import RecordedAction, replay_actions
 from tests.support.accounts import ANNA, create_accounts
 from tests.support.databases import open_migrated_database
@@ -48,7 +55,7 @@ from tests.support.stateless_requests import (
 from tests.support.stores import make_stores
 from tests.support.table_harness import MODEL_CALLER, RecordingProvider
 
-PAYER = Payer(tenant=ANNA, account=ANNA)
+CALLER = Caller(tenant=ANNA, account=ANNA, name="Anna", kind="local")
 DOLLAR_PER_TOKEN = 1_000_000.0  # a dollar per token
 LESSON_ANSWER = json.dumps(
     [
@@ -79,20 +86,22 @@ class ChunkCountingProvider(RecordingProvider):
 
 
 class StatelessHarness:
-    """A stateless service with scripted models, and its charges."""
+    """Stateless turns with scripted models, and their charges."""
 
     def __init__(self, database: Database, budget: float | None = None, **scripts: Script) -> None:
         self.database = database
         self.provider = ChunkCountingProvider(scripts)
-        self.service = StatelessService(MODEL_CALLER, ModelTasks(make_stores(database, budget), MODEL_CALLER))
+        self.turns = EphemeralRuns(MODEL_CALLER)
+        self._model_tasks = ModelTasks(make_stores(database, budget), MODEL_CALLER)
 
-    def resolved_models(self, lesson: Lesson) -> Mapping[str, list[ResolvedModel]]:
+    def stream_turn(self, lesson: Lesson, caller: Caller | None = CALLER) -> BatchStream[ChatEvent]:
         names = {lesson.director, *(who.model for who in lesson.plan.participants)}
-        return {name: [ResolvedModel(name, self.provider, name.partition("/")[2], KeyRing(()))] for name in names}
+        models = {name: [ResolvedModel(name, self.provider, name.partition("/")[2], KeyRing(()))] for name in names}
+        budget_guard = AccountBudgetGuard(self._model_tasks, caller) if caller else None
+        return stream_chat_events(lesson, self.turns.stream(StatelessTurn(lesson, models), budget_guard))
 
-    async def collect_turn_events(self, lesson: Lesson, payer: Payer | None = PAYER) -> list[ChatEvent]:
-        events = self.service.stream_turn(lesson, self.resolved_models(lesson), payer)
-        return [event async for some in events for event in some]
+    async def collect_turn_events(self, lesson: Lesson, caller: Caller | None = CALLER) -> list[ChatEvent]:
+        return [event async for some in self.stream_turn(lesson, caller) for event in some]
 
     async def charged_costs(self) -> list[tuple[str, float | None]]:
         async with self.database.read() as connection:
@@ -102,7 +111,7 @@ class StatelessHarness:
     async def wait_until_idle(self) -> None:
         """Wait until no turn is running."""
         async with asyncio.timeout(60):
-            while len(self.service):
+            while len(self.turns):
                 await asyncio.sleep(0.001)
 
 
@@ -260,7 +269,7 @@ async def test_failed_turn_sends_error_and_counts_as_silent(database: Database) 
 
 async def test_client_with_own_key_is_not_charged(database: Database) -> None:
     harness = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, usd_per_million_tokens=DOLLAR_PER_TOKEN))
-    assert final_event(await harness.collect_turn_events(build_lesson(), payer=None)).agent_had_content
+    assert final_event(await harness.collect_turn_events(build_lesson(), caller=None)).agent_had_content
     assert await harness.charged_costs() == []
 
 
@@ -280,8 +289,7 @@ async def test_stateless_turn_stores_only_its_charge(database: Database) -> None
 
 async def test_disconnect_stops_the_model_and_charges_generated_text(database: Database) -> None:
     harness = StatelessHarness(database, m=ENDLESS_SCRIPT)
-    asked = build_lesson()
-    async with aclosing(harness.service.stream_turn(asked, harness.resolved_models(asked), PAYER)) as events:
+    async with aclosing(harness.stream_turn(build_lesson())) as events:
         async for some in events:
             if joined_text(some):
                 break
@@ -298,7 +306,7 @@ async def test_disconnect_stops_the_director_call(database: Database) -> None:
         m=Script(fault="endless", answer="Hm. ", usd_per_million_tokens=DOLLAR_PER_TOKEN, chunk_interval_seconds=0.001),
     )
     asked = build_lesson(MIRA, TOM, directorState=director_state(agent_response("mira")))
-    async with aclosing(harness.service.stream_turn(asked, harness.resolved_models(asked), PAYER)) as events:
+    async with aclosing(harness.stream_turn(asked)) as events:
         await anext(events)
         async with asyncio.timeout(60):
             while harness.provider.chunks < 3:
@@ -310,8 +318,7 @@ async def test_disconnect_stops_the_director_call(database: Database) -> None:
 
 async def test_slow_reader_applies_backpressure_and_may_disconnect(database: Database) -> None:
     harness = StatelessHarness(database, m=ENDLESS_SCRIPT)
-    asked = build_lesson()
-    async with aclosing(harness.service.stream_turn(asked, harness.resolved_models(asked), PAYER)) as events:
+    async with aclosing(harness.stream_turn(build_lesson())) as events:
         await anext(events)
         async with asyncio.timeout(60):
             while harness.provider.chunks < MAX_QUEUED_BATCHES:
@@ -319,7 +326,7 @@ async def test_slow_reader_applies_backpressure_and_may_disconnect(database: Dat
         for _ in range(100):
             await asyncio.sleep(0)
         assert harness.provider.chunks < MAX_QUEUED_BATCHES + 10
-        assert (len(harness.service), harness.provider.closed_streams) == (1, 0)
+        assert (len(harness.turns), harness.provider.closed_streams) == (1, 0)
     await harness.wait_until_idle()
     assert harness.provider.closed_streams == 1
     assert len(await harness.charged_costs()) == 1
@@ -334,19 +341,18 @@ async def test_shutdown_sends_error_to_readers_and_charges_generated_text(
     async with asyncio.timeout(60):
         while not harness.provider.requests:
             await asyncio.sleep(0.001)
-        await harness.service.close()
+        await harness.turns.close()
         events = await reading
     assert event_names(events)[-2:] == ["agent_end", "error"]
     assert events[-1] == Error(message=INTERRUPTED_MESSAGE)
-    assert (harness.provider.closed_streams, len(harness.service)) == (1, 0)
+    assert (harness.provider.closed_streams, len(harness.turns)) == (1, 0)
     assert len(await harness.charged_costs()) == 1
 
 
 async def test_turn_is_not_started_when_stream_is_never_read(database: Database) -> None:
     harness = StatelessHarness(database, m=Script(answer=LESSON_ANSWER))
-    asked = build_lesson()
-    await harness.service.stream_turn(asked, harness.resolved_models(asked), PAYER).aclose()
-    assert (len(harness.service), harness.provider.requests) == (0, [])
+    await harness.stream_turn(build_lesson()).aclose()
+    assert (len(harness.turns), harness.provider.requests) == (0, [])
 
 
 async def test_internal_error_is_logged_and_ends_the_turn(
@@ -355,7 +361,7 @@ async def test_internal_error_is_logged_and_ends_the_turn(
     def broken(*_: object) -> str:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(reading, "render_lesson_state", broken)
+    monkeypatch.setattr(stateless, "render_lesson_state", broken)
     harness = StatelessHarness(database, m=Script(answer=LESSON_ANSWER))
     events = await harness.collect_turn_events(build_lesson())
     assert events[-1] == Error(message=INTERNAL_ERROR_MESSAGE)
@@ -366,10 +372,10 @@ async def test_turn_completes_when_charge_cannot_be_recorded(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     harness = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, usd_per_million_tokens=DOLLAR_PER_TOKEN))
-    stranger = Payer(tenant="nobody", account=None)
-    assert final_event(await harness.collect_turn_events(build_lesson(), payer=stranger)).agent_had_content
-    assert "stateless turn: recording the charge failed" in caplog.text
-    assert len(harness.service) == 0
+    stranger = msgspec.structs.replace(CALLER, tenant="nobody")
+    assert final_event(await harness.collect_turn_events(build_lesson(), stranger)).agent_had_content
+    assert "stateless turn failed" in caplog.text
+    assert len(harness.turns) == 0
 
 
 async def test_concurrent_turns_check_budget_one_after_the_other(database: Database) -> None:
@@ -488,7 +494,7 @@ async def test_any_client_state_gives_a_final_state_that_can_be_sent_back(
     except UsageError:
         assert not {"mira", "tom", "li"} & set(present)
         return
-    events = await harness.collect_turn_events(asked, payer=None)
+    events = await harness.collect_turn_events(asked, caller=None)
     assert event_names(events)[-1] in {"done", "error"}
     assert events[-1] != Error(message=INTERNAL_ERROR_MESSAGE)
     final_state = final_event(events).director_state

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from moot.services.stateless_request import Lesson, parse_lesson
+from moot.services.stateless import Lesson, parse_lesson
 from moot.types.stateless import ChatRequest
 
 MIRA = {"id": "mira", "name": "Mira", "role": "teacher", "priority": 5, "avatar": "owl", "color": "#4a7c59"}

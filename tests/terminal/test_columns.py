@@ -269,7 +269,7 @@ class TestRounds:
         live.apply_events([run_started("a/one", "b/two"), *self.ALPHA_TURN, *self.BETA_TURN, *self.SECOND_ROUND])
         live.close()
         assert ESCAPES.sub("", file.getvalue()) == snapshot("""\
-╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ round 1 ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌
+╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ Round 1 ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌
 
 ────────────────────────────────────────── Alpha · a/one ───────────────────────────────────────────
 Round tables.
@@ -277,7 +277,7 @@ Round tables.
 ─────────────────────────────────────────── Beta · b/two ───────────────────────────────────────────
 Square.
 
-╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ round 2 ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌
+╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ Round 2 ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌
 
 ────────────────────────────────────────── Alpha · a/one ───────────────────────────────────────────
 Still round.
@@ -338,7 +338,7 @@ class TestDebate:
     """All speak at once, then one speaks. The report is below."""
 
     def test_stages_are_printed_in_order_with_report_last(self) -> None:
-        written = printed_before_close(*debate_events(*ANALYSIS_EVENTS))
+        written = printed_before_close(*debate_events(*ANALYSIS_EVENTS), in_lanes=True)
         words = (
             "First answers",
             "alpha, first.",
@@ -357,13 +357,13 @@ class TestDebate:
         assert [written.count(word) for word in words] == [1] * len(words)
 
     def test_report_is_not_printed_before_run_ends(self) -> None:
-        assert "Two want to split" not in printed_before_close(*debate_events(*ANALYSIS_EVENTS)[:-1])
+        assert "Two want to split" not in printed_before_close(*debate_events(*ANALYSIS_EVENTS)[:-1], in_lanes=True)
 
     def test_live_view_announces_pending_report(self) -> None:
         *events, _ = debate_events(*ANALYSIS_EVENTS)
-        assert "The report is being written" in render_live_view(*events)
-        assert "The report is being written" not in render_live_view(*debate_events(*ANALYSIS_EVENTS))
-        assert "The report is being written" not in render_live_view(*debate_events(*ANALYSIS_EVENTS)[:10])
+        assert "The report is being written" in render_live_view(*events, in_lanes=True)
+        for others in (debate_events(*ANALYSIS_EVENTS), debate_events(*ANALYSIS_EVENTS)[:10]):
+            assert "The report is being written" not in render_live_view(*others, in_lanes=True)
 
     def test_report_is_omitted_without_answers(self) -> None:
         refused = [turn_ended(who, status="failed", error=KEY_REJECTED) for who in ("alpha", "beta")]
@@ -373,24 +373,26 @@ class TestDebate:
             *refused,
             RunEnded(status="failed"),
         )
-        written = printed_before_close(*events)
+        written = printed_before_close(*events, in_lanes=True)
         assert written.count(KEY_REJECTED.message) == 2
         assert "Cost" not in written
 
 
-def render_live_view(*events: Event) -> str:
+def render_live_view(*events: Event, in_lanes: bool = False) -> str:
     """Return the live view after these events."""
     file = StringIO()
-    live = LiveColumns(Console(file=StringIO(), force_terminal=True, width=100, height=20, highlight=False))
+    console = Console(file=StringIO(), force_terminal=True, width=100, height=20, highlight=False)
+    live = LiveColumns(console, in_lanes=in_lanes)
     live.apply_events(events)
     Console(file=file, width=100).print(live.render_view())
     return file.getvalue()
 
 
-def printed_before_close(*events: Event) -> str:
+def printed_before_close(*events: Event, in_lanes: bool = False) -> str:
     """Return the permanent output, before the live view is closed."""
     file = StringIO()
-    live = LiveColumns(Console(file=file, force_terminal=True, width=100, height=20, highlight=False))
+    console = Console(file=file, force_terminal=True, width=100, height=20, highlight=False)
+    live = LiveColumns(console, in_lanes=in_lanes)
     live.apply_events(events)
     return ESCAPES.sub("", file.getvalue())
 

@@ -137,9 +137,9 @@ def test_strip_control_chars_removes_only_control_characters(text: str) -> None:
     assert strip_control_chars(text) == "".join(expected)
 
 
-def print_plain(*events: Event) -> tuple[str, str]:
+def print_plain(*events: Event, in_lanes: bool = False) -> tuple[str, str]:
     out, err = StringIO(), StringIO()
-    feed_events(PlainReader(out, err), run_started("a/one", "b/two", "c/three"), *events)
+    feed_events(PlainReader(out, err, in_lanes=in_lanes), run_started("a/one", "b/two", "c/three"), *events)
     return out.getvalue(), err.getvalue()
 
 
@@ -205,7 +205,7 @@ class TestPlainReaderRounds:
 
     def test_turns_are_printed_in_speaking_order(self) -> None:
         assert print_plain(*self.ROUNDS)[0] == snapshot("""\
---- round 1 ---
+--- Round 1 ---
 
 === Alpha · a/one ===
 Round.
@@ -216,7 +216,7 @@ Round.
 === Gamma · c/three ===
 Square.
 
---- round 2 ---
+--- Round 2 ---
 
 === Alpha · z/fallback ===
 Still round.
@@ -248,7 +248,7 @@ Squ
             turn_ended("alpha", "First."),
         )
         assert out == (
-            "--- round 1 ---\n\n=== Beta · b/two ===\nSecond.\n\n--- round 2 ---\n\n=== Alpha · a/one ===\nFirst.\n\n"
+            "--- Round 1 ---\n\n=== Beta · b/two ===\nSecond.\n\n--- Round 2 ---\n\n=== Alpha · a/one ===\nFirst.\n\n"
         )
 
     def test_notice_names_participant_in_later_rounds(self) -> None:
@@ -258,7 +258,7 @@ Squ
 
 class TestPlainReaderDebate:
     def test_stages_have_titles_and_report_is_last(self) -> None:
-        out, err = print_plain(*debate_events(*ANALYSIS_EVENTS)[1:])
+        out, err = print_plain(*debate_events(*ANALYSIS_EVENTS)[1:], in_lanes=True)
         answers, _, report = out.partition("--- Report ---\n\n")
         assert err == ""
         assert answers == snapshot("""\
@@ -291,14 +291,14 @@ alpha, together.
 
     def test_report_is_not_printed_before_run_ends(self) -> None:
         out = StringIO()
-        reader = PlainReader(out, StringIO())
+        reader = PlainReader(out, StringIO(), in_lanes=True)
         reader(debate_events(*ANALYSIS_EVENTS)[:-1])
         assert "Overview" not in out.getvalue()
         assert out.getvalue().endswith("alpha, together.\n\n")
 
     def test_report_is_omitted_without_answers(self) -> None:
         refused = [turn_ended(who, status="failed", error=KEY_REJECTED) for who in ("alpha", "beta", "gamma")]
-        out, _ = print_plain(stage_started("initial"), *refused, RunEnded(status="failed"))
+        out, _ = print_plain(stage_started("initial"), *refused, RunEnded(status="failed"), in_lanes=True)
         assert out.count(f"[failed: {KEY_REJECTED.message}]") == 3
         assert out.startswith("--- First answers ---\n")
         assert "Cost" not in out
@@ -310,7 +310,7 @@ alpha, together.
 
     def test_control_characters_in_results_are_removed(self) -> None:
         out = FakeTerminal()
-        feed_events(PlainReader(out, StringIO()), *debate_events(HOSTILE_SUMMARY))
+        feed_events(PlainReader(out, StringIO(), in_lanes=True), *debate_events(HOSTILE_SUMMARY))
         assert "\x1b" not in out.getvalue()
         assert "title" in out.getvalue()
 

@@ -3,8 +3,7 @@ from io import StringIO
 import pytest
 
 from moot.terminal.columns import LiveColumns
-from moot.terminal.lesson import LessonReader
-from moot.terminal.readers import PlainReader, RunReader, SingleReader
+from moot.terminal.readers import LessonReader, PlainReader, RunReader, SingleReader
 from moot.terminal.select import NoticePrinter, select_reader
 from tests.support.run_events import FakeTerminal
 

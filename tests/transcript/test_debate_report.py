@@ -59,7 +59,8 @@ def test_missing_results_are_omitted() -> None:
 def test_report_has_title_when_debate_has_results() -> None:
     assert REPORT.title == "Report"
     assert (
-        build_report(NAMES, "", agreed=AgreementChecked(cache_key="a", agree=True, reason="All say yes.")).title == ""
+        build_report(NAMES, "", agreement=AgreementChecked(cache_key="a", agree=True, reason="All say yes.")).title
+        == ""
     )
 
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from moot.transcript.formulas import MAX_FORMULA_CHARS, MAX_FORMULA_LINES, FormulaRenderer
 from moot.transcript.html import TimeBudget
-from moot.transcript.html_markdown import MarkdownRenderer
+from moot.transcript.html_markdown import MAX_FORMULA_CHARS, MAX_FORMULA_LINES, FormulaRenderer, MarkdownRenderer
 from tests.support.safe_html import parse_safe_html
 
 render = MarkdownRenderer(FormulaRenderer(TimeBudget(600.0)), TimeBudget(600.0))  # for all tests of this file

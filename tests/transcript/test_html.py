@@ -2,7 +2,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from moot.transcript.html import TimeBudget, escape_html, html_element, html_list
+from moot.transcript.html import TimeBudget, escape_html, html_element, text_element
 from moot.whiteboard.render.elements import replace_unprintable
 from tests.support.safe_html import ParsedHtml
 
@@ -12,7 +12,11 @@ def test_html_element_is_closed_when_empty() -> None:
     assert html_element("p", "a", "<b>b</b>", class_="x", aria_label="y", id=None) == (
         '<p class="x" aria-label="y">a<b>b</b></p>'
     )
-    assert html_list(["a", "b"], "ol", class_="x") == '<ol class="x"><li>a</li><li>b</li></ol>'
+
+
+def test_text_element_escapes_text_and_is_omitted_without() -> None:
+    assert text_element("p", "a < b", class_="x") == '<p class="x">a &lt; b</p>'
+    assert text_element("p", "") == text_element("p", None) == ""
 
 
 def normalize_newlines(text: str) -> str:

@@ -63,7 +63,7 @@ def test_page_contains_everything_in_order() -> None:
     assert read.texts("h1") == read.texts("title") == ["Shall we split it?"]
     assert read.texts("li")[:3] == ["Alpha a/one", "Beta b/two", "Gamma c/three"]
     assert read.texts("h3", "name") == ["Person", "Alpha", "Beta", "Gamma", "Alpha", "Gamma", "Alpha"]
-    assert read.texts("h2") == ["First answers", "Having read each other", "Synthesis", "Report"]
+    assert read.texts("h2") == ["First answers", "Debate", "Synthesis", "Report"]
     words = [
         "Split it now.",
         "Wait a quar",

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from moot.transcript.formulas import FormulaRenderer
 from moot.transcript.html import TimeBudget
-from moot.transcript.html_markdown import MAX_MARKDOWN_CHARS, MarkdownRenderer
+from moot.transcript.html_markdown import MAX_MARKDOWN_CHARS, FormulaRenderer, MarkdownRenderer
 from tests.support.safe_html import parse_safe_html
 from tests.support.transcript_samples import HOSTILE_TEXTS
 

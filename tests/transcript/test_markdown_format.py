@@ -71,13 +71,13 @@ Wait a quar
 
 *2026-11-15 12:01 UTC, 1,200 tokens in, 34 out, $0.0123, 1.5 s*
 
-## Alpha · Having read each other · a/one
+## Alpha · Debate · a/one
 
 I keep my position.
 
 *2026-11-15 12:01 UTC, 1,200 tokens in, 34 out, $0.0123, 1.5 s*
 
-## Gamma · Having read each other · c/three
+## Gamma · Debate · c/three
 
 I change my position.
 

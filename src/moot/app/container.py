@@ -23,7 +23,7 @@ from moot.server.draft_validation import DraftValidator
 from moot.server.mcp.ask import AskRunner
 from moot.server.mcp.routes import McpApp
 from moot.server.mcp.tools import McpTools
-from moot.server.openai.runner import CompletionRunner, RunEventReader
+from moot.server.openai.runner import CompletionRunner
 from moot.server.openai.virtual_models import VirtualModels
 from moot.server.rate_limits import RateLimits
 from moot.server.routes.files import Uploads
@@ -44,7 +44,6 @@ from moot.services.prompt_replay import PromptReplay
 from moot.services.retries import RetryService
 from moot.services.run_plans import RunPlanner
 from moot.services.run_reports import RunReports
-from moot.services.stateless import StatelessService
 from moot.services.titles import TitleGenerator
 from moot.services.versions import VersionService
 from moot.settings import Settings
@@ -78,8 +77,8 @@ class Engine:
         self.model_tasks = ModelTasks(stores, model_caller)
         self.titles = TitleGenerator(stores.database, models, self.model_tasks, stores.rate_limiter)
         self.channel_memory = channel_memory = ChannelMemory(stores.channel_memories, models, self.model_tasks)
-        self.stateless = StatelessService(model_caller, self.model_tasks)
         self.ephemeral_runs = EphemeralRuns(model_caller)
+        self.stateless_turns = EphemeralRuns(model_caller)  # apart, because a draining server stops them first
         self.discussion_changes = DiscussionChanges(stores.discussions, stores.approvals)
         self.event_hub = EventHub(stores.events)
         self.event_writer = EventWriter(stores.events, self.event_hub, lambda _: on_fenced())
@@ -135,9 +134,8 @@ def build_services(settings: Settings, stores: Stores, engine: Engine) -> Servic
     virtual_models = VirtualModels(
         discussion_service, run_planner, participant_resolver, default_participants, stores.presets
     )
-    event_reader = RunEventReader(engine.event_hub, stores.events, stores.runs)
     completion_runner = CompletionRunner(
-        stores, virtual_models, model_resolver, engine.ephemeral_runs, model_tasks, discussion_service, event_reader
+        stores, virtual_models, model_resolver, engine.ephemeral_runs, model_tasks, discussion_service, engine.event_hub
     )
     rate_limits = RateLimits(stores.rate_limiter, settings.rates)
     revocations = Revocations(stores.accounts)
@@ -171,6 +169,7 @@ def build_services(settings: Settings, stores: Stores, engine: Engine) -> Servic
         knowledge=knowledge,
         mcp=McpApp(McpTools(stores, ask_runner, transcripts, knowledge, rate_limits, engine.embedder)),
         model_resolver=model_resolver,
+        model_tasks=model_tasks,
         participant_resolver=participant_resolver,
         persona_suggestions=PersonaSuggestions(stores.personas, models, model_tasks),
         personas=stores.personas,
@@ -186,7 +185,7 @@ def build_services(settings: Settings, stores: Stores, engine: Engine) -> Servic
         run_reports=RunReports(stores),
         runs=stores.runs,
         sse_connections=SseConnections(revocations),
-        stateless=engine.stateless,
+        stateless_turns=engine.stateless_turns,
         token_rates=stores.token_rates,
         tool_catalog=engine.tool_catalog,
         tool_servers=stores.tool_servers,

@@ -121,7 +121,7 @@ class Worker:
             finally:
                 services.image_renderer.close()
                 await engine.titles.close()
-                await engine.stateless.close()
+                await engine.stateless_turns.close()
                 await services.mcp.close()
                 await engine.ephemeral_runs.close()
                 await cancel_tasks(*tasks)

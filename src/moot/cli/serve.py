@@ -178,7 +178,7 @@ async def _drain_runs(worker: "Worker", server: GracefulServer) -> None:
     """
     executions = worker.engine.run_manager.executions
     worker.services.discussion_service.drain()
-    await worker.services.stateless.close()
+    await worker.services.stateless_turns.close()
     if executions:
         sys.stderr.write(f"moot: waiting up to {DRAIN_SECONDS:.0f} s for runs to end. Ctrl-C again stops at once.\n")
     deadline = asyncio.get_running_loop().time() + DRAIN_SECONDS

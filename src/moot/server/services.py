@@ -6,6 +6,7 @@ from moot.engine.attachments import Attachments
 from moot.engine.events.discussion_changes import DiscussionChanges
 from moot.engine.events.hub import EventHub
 from moot.engine.model_resolution import ModelResolver
+from moot.engine.runs.ephemeral import EphemeralRuns
 from moot.engine.tools.catalog import ToolCatalog
 from moot.engine.whiteboards import Whiteboards
 from moot.providers.embeddings import HttpEmbedder
@@ -25,13 +26,13 @@ from moot.services.evaluations.improve import PersonaImprover
 from moot.services.evaluations.judge import Judge
 from moot.services.image_renderer import ImageRenderer
 from moot.services.knowledge import KnowledgeService
+from moot.services.model_tasks import ModelTasks
 from moot.services.participants import ParticipantResolver
 from moot.services.persona_suggestions import PersonaSuggestions
 from moot.services.prompt_replay import PromptReplay
 from moot.services.retries import RetryService
 from moot.services.run_plans import RunPlanner
 from moot.services.run_reports import RunReports
-from moot.services.stateless import StatelessService
 from moot.services.versions import VersionService
 from moot.store.accounts.accounts import Accounts
 from moot.store.accounts.provider_keys import ProviderKeys
@@ -79,6 +80,7 @@ class Services:
     knowledge: KnowledgeService
     mcp: McpApp
     model_resolver: ModelResolver
+    model_tasks: ModelTasks
     participant_resolver: ParticipantResolver
     persona_suggestions: PersonaSuggestions
     personas: Personas
@@ -94,7 +96,7 @@ class Services:
     run_reports: RunReports
     runs: Runs
     sse_connections: SseConnections
-    stateless: StatelessService
+    stateless_turns: EphemeralRuns
     token_rates: TokenRates
     tool_catalog: ToolCatalog
     tool_servers: ToolServers

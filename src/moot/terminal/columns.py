@@ -1,22 +1,23 @@
-"""Live view of several participants: columns, or rows in a narrow terminal, then the full answers.
+"""Live view of several participants: columns, or rows in a narrow terminal, then the full answers and the report.
 
 In a run with stages, only speaking participants have a column. Their answers are printed when the turns end.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.containers import Lines
 from rich.live import Live as RichLive
 from rich.panel import Panel
 from rich.rule import Rule
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
-from moot.terminal.debate_report import build_debate_report, has_debate_report, is_debate
-from moot.terminal.debate_tables import render_debate_tables
-from moot.terminal.readers import ending_text, notice_text, stage_title, strip_control_chars
+from moot.terminal.readers import build_debate_report, ending_text, notice_text, strip_control_chars
+from moot.transcript.debate_report import Bullets, Item, Line, Paragraph, Report, Section, Table, labelled_lines
 from moot.types.events import (
     Event,
     Notice,
@@ -28,6 +29,7 @@ from moot.types.events import (
     TurnEnded,
     TurnStarted,
 )
+from moot.types.modes import stage_title
 from moot.types.participants import Participant
 from moot.types.run_state import RunState, TurnState
 
@@ -36,6 +38,11 @@ MIN_COLUMN_WIDTH = 36  # characters
 FRAMES_PER_SECOND = 10
 WRITING_REPORT_MESSAGE = "The report is being written…"
 COLUMN_STYLES = ("cyan", "magenta", "green", "yellow", "blue", "red")
+MARK_STYLES = {"changed": "yellow", "kept": "green", "no answer": "red", "minority": "yellow"}
+LABEL_STYLES = {"for": "green", "against": "red"}
+SPACE = re.compile(r"\s+")
+
+Styles = Mapping[str, str]  # Rich styles by participant id
 
 
 class Column(Struct):
@@ -63,8 +70,11 @@ class Column(Struct):
 
 
 class LiveColumns:
-    def __init__(self, console: Console) -> None:
+    """`in_lanes`: as in `ModeSpec`; a report comes after such a run."""
+
+    def __init__(self, console: Console, *, in_lanes: bool = False) -> None:
         self._console = console
+        self._in_lanes = in_lanes
         self._columns: dict[str, Column] = {}
         self._run = RunState()
         self._live = RichLive(
@@ -93,11 +103,10 @@ class LiveColumns:
                     name = f"{column.participant.name}: " if column else ""
                     if text := notice_text(event):
                         self._console.print(Text(strip_control_chars(f"{name}{text}"), style="dim"))
-                case StageStarted():
-                    marker = Text(stage_title(event), style="dim")
-                    self._print_above(Group(Rule(marker, characters="╌", style="dim"), ""))
-                case RunEnded() if has_debate_report(self._run):
-                    self._print_above(self._debate_report())
+                case StageStarted(stage=stage, round=round_):
+                    self._print_above(Group(_dim_rule(stage_title(stage, round_)), ""))
+                case RunEnded() if self._in_lanes and (report := build_debate_report(self._run)):
+                    self._print_above(self._debate_report(report))
                 case TurnStarted(participant=who):
                     self._columns[who].turn = self._run.turns[event.turn_key]
                     self._columns[who].waiting_since = self._console.get_time()
@@ -120,11 +129,9 @@ class LiveColumns:
                 self._print_above(self._full_answer(column))
                 column.turn = None
 
-    def _debate_report(self) -> RenderableType:
+    def _debate_report(self, report: Report) -> RenderableType:
         styles = {who: column.style for who, column in self._columns.items()}
-        marker = Text("Report", style="dim")
-        report = render_debate_tables(build_debate_report(self._run), styles)
-        return Group(Rule(marker, characters="╌", style="dim"), "", report)
+        return Group(_dim_rule("Report"), "", render_debate_tables(report, styles))
 
     def _print_above(self, renderable: RenderableType) -> None:
         """Print above the live view. Refresh it first, so that it drops the columns of ended turns."""
@@ -134,7 +141,8 @@ class LiveColumns:
     @property
     def _is_writing_report(self) -> bool:
         """Requests for the debate report run and emit no text."""
-        return is_debate(self._run) and self._run.stages[-1].stage == "synthesis" and self._run.status is None
+        stage = self._run.stages[-1].stage if self._run.stages else None
+        return self._in_lanes and stage == "synthesis" and self._run.status is None
 
     @property
     def _max_tail_chars(self) -> int:
@@ -148,7 +156,7 @@ class LiveColumns:
         max_lines = max(8, self._console.height - 2)
         if self._console.width // len(columns) < MIN_COLUMN_WIDTH:
             return self._stack_columns(columns, max_lines)
-        grid = Table.grid(expand=True)
+        grid = RichTable.grid(expand=True)
         for _ in columns:
             grid.add_column(ratio=1)
         width = self._console.width // len(columns)
@@ -213,5 +221,77 @@ class LiveColumns:
         return Group(*parts, "")
 
 
+def _dim_rule(title: str) -> Rule:
+    return Rule(Text(title, style="dim"), characters="╌", style="dim")
+
+
 def columns_for(participants: Sequence[Participant]) -> dict[str, Column]:
     return {p.id: Column(p, COLUMN_STYLES[index % len(COLUMN_STYLES)]) for index, p in enumerate(participants)}
+
+
+def render_debate_tables(report: Report, styles: Styles) -> Group:
+    """Render a panel with the summary, a table of positions, and lists with headings."""
+    return Group(*(line for section in report.sections for line in (_render_section(section, styles), "")))
+
+
+def _render_section(section: Section, styles: Styles) -> RenderableType:
+    match section:
+        case [Paragraph(kind="overview"), *_]:
+            return Panel(_labelled_grid(section, styles), title="Summary", border_style="dim")
+        case _:
+            return Group(*(_render_block(block, styles) for block in section))
+
+
+def _render_block(block: Bullets | Table | Paragraph, styles: Styles) -> RenderableType:
+    match block:
+        case Paragraph(text=text, kind=kind):
+            return Text(_clean(text), style="dim" if kind == "note" else "")
+        case Table():
+            return _positions_table(block, styles)
+        case Bullets(title=title, items=items):
+            return Group(Text(title, style="bold"), _item_grid(items, styles))
+
+
+def _labelled_grid(section: Section, styles: Styles) -> RichTable:
+    grid, previous = RichTable.grid(padding=(0, 2)), ""
+    for label, line in labelled_lines(section):
+        grid.add_row(Text("" if label == previous else label, style="bold"), _styled_text(line, styles))
+        previous = label
+    return grid
+
+
+def _item_grid(items: Sequence[Item], styles: Styles) -> RichTable:
+    grid = RichTable.grid(padding=(0, 2))
+    for item in items:
+        label = [Text(item.label, style=LABEL_STYLES.get(item.label, ""))] if item.label else []
+        inner = [_item_grid(item.items, styles)] if item.items else []
+        grid.add_row(*label, Group(_styled_text(item.line, styles), *inner))
+    return grid
+
+
+def _positions_table(positions: Table, styles: Styles) -> RichTable:
+    table = RichTable(box=SIMPLE_HEAD, expand=True, show_edge=False, pad_edge=False)
+    first, *texts, last = positions.head
+    table.add_column(first, no_wrap=True)
+    for title in texts:
+        table.add_column(title, ratio=1)
+    table.add_column(last, no_wrap=True)
+    for row in positions.rows:
+        table.add_row(*(_styled_text((cell,), styles) for cell in row))
+    return table
+
+
+def _styled_text(line: Line, styles: Styles) -> Text:
+    text = Text()
+    for one in line:
+        if isinstance(one, str):
+            text.append(_clean(one))
+        elif one.kind == "quote":
+            text.append(f"“{_clean(one.text)}”", "dim")
+        else:
+            text.append(_clean(one.text), styles[one.id] if one.kind == "name" else MARK_STYLES[one.text])
+    return text
+
+
+def _clean(text: str) -> str:
+    return strip_control_chars(SPACE.sub(" ", text))

@@ -1,17 +1,22 @@
-"""Readers of run events for the terminal and for pipes: one answer, labelled blocks, or JSON lines."""
+"""Readers of run events for the terminal and for pipes: one answer, labelled blocks, a lesson, or JSON lines."""
 
 from collections.abc import Sequence
 from typing import Protocol, TextIO
 
 import msgspec
 
-from moot.terminal.debate_report import build_debate_report, has_debate_report
-from moot.transcript.debate_report import text_lines
+from moot.transcript.debate_report import NO_CLAIMS, Report, build_report, text_lines
+from moot.types.actions import get_action_name
+from moot.types.billing import format_usd
 from moot.types.events import (
+    ANSWERED_STATUSES,
+    ActionRejected,
+    ActionTaken,
     Event,
     Notice,
     RunEnded,
     RunStarted,
+    SpeakerSelected,
     StageStarted,
     TextDelta,
     TextRetracted,
@@ -19,18 +24,13 @@ from moot.types.events import (
     ToolCalled,
     ToolReturned,
     TurnEnded,
+    TurnStarted,
 )
+from moot.types.modes import LESSON_ENDS, USER_SPEAKS_NEXT, stage_title
 from moot.types.run_state import RunState
 
 MAX_TOOL_CHARS = 200  # of arguments and results of a tool call
 CONTROL_CHARS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
-STAGE_TITLES = {
-    "initial": "First answers",
-    "debate": "Debate",
-    "synthesis": "Synthesis",
-    "answer": "Answers",
-    "cross_talk": "To each other",
-}
 
 
 class RunReader(Protocol):
@@ -103,11 +103,15 @@ class SingleReader:
 
 
 class PlainReader:
-    """Reader for several participants in a pipe: labelled blocks, in the order of participants within a stage."""
+    """Reader for several participants in a pipe: labelled blocks, in the order of participants within a stage.
 
-    def __init__(self, out: TextIO, err: TextIO) -> None:
+    `in_lanes`: as in `ModeSpec`; a report comes after such a run.
+    """
+
+    def __init__(self, out: TextIO, err: TextIO, *, in_lanes: bool = False) -> None:
         self._out = out
         self._err = err
+        self._in_lanes = in_lanes
         self._pending: list[str] = []  # ids of participants without a block in this stage, in order
         self._ended_turns: dict[str, TurnEnded] = {}
         self._run = RunState()
@@ -118,10 +122,10 @@ class PlainReader:
             match event:
                 case RunStarted():
                     self._pending = list(self._run.names)
-                case StageStarted():
+                case StageStarted(stage=stage, round=round_):
                     self._print_rest()
                     self._pending, self._ended_turns = list(self._run.names), {}
-                    self._out.write(f"--- {stage_title(event)} ---\n\n")
+                    self._out.write(f"--- {stage_title(stage, round_)} ---\n\n")
                     self._out.flush()
                 case Notice() | ToolCalled() | ToolReturned():
                     if text := notice_text(event):
@@ -129,9 +133,8 @@ class PlainReader:
                 case TurnEnded(participant=participant):
                     self._ended_turns[participant] = event
                     self._print_ready()
-                case RunEnded() if has_debate_report(self._run):
+                case RunEnded() if self._in_lanes and (report := build_debate_report(self._run)):
                     self._print_rest()
-                    report = build_debate_report(self._run)
                     lines = "".join(f"{strip_control_chars(line)}\n" for line in text_lines(report))
                     self._out.write(f"--- Report ---\n\n{lines}")
                     self._out.flush()
@@ -157,6 +160,70 @@ class PlainReader:
 
     def _prefix_name(self, participant: str | None, text: str) -> str:
         return f"{self._run.names[participant]}: {text}" if participant in self._run.names else text
+
+
+class LessonReader:
+    """Reader of a lesson. Writes text deltas at once, because one participant speaks at a time.
+
+    Decisions of the director go to stderr.
+    """
+
+    def __init__(self, out: TextIO, err: TextIO) -> None:
+        self._out = out
+        self._err = err
+        self._names: dict[str, str] = {}
+        self._mid_line = False  # stdout does not end with a newline
+
+    def __call__(self, events: Sequence[Event]) -> None:
+        for event in events:
+            match event:
+                case RunStarted(participants=participants):
+                    self._names = {who.id: f"{who.name} ({who.role})" if who.role else who.name for who in participants}
+                case SpeakerSelected():
+                    self._write_notice(self._decision_text(event))
+                case TurnStarted(participant=who, model=model):
+                    self._write_line(f"=== {self._names.get(who, who)} \u00b7 {model} ===")
+                case TextDelta(text=text):
+                    self._write_text(strip_control_chars(text))
+                case ActionTaken(action=action):
+                    element = getattr(action, "element_id", None)
+                    self._write_line(f"[{get_action_name(action)}{f' {element}' if element else ''}]")
+                case ActionRejected(name=name, reason=reason):
+                    self._write_notice(f"{name} was rejected: {reason}")
+                case Notice() | ToolCalled() | ToolReturned():
+                    self._write_notice(notice_text(event))
+                case TurnEnded():
+                    self._write_line(ending_line(event))
+                    self._out.write("\n")
+        self._out.flush()
+
+    def close(self) -> None:
+        self._write_line("")
+        self._out.flush()
+
+    def _write_text(self, text: str) -> None:
+        shown = text if self._mid_line else text.lstrip()
+        self._out.write(shown)
+        self._mid_line = (self._mid_line or bool(shown)) and not text.endswith("\n")
+
+    def _decision_text(self, decision: SpeakerSelected) -> str:
+        special = {USER_SPEAKS_NEXT: "You speak next.", LESSON_ENDS: "The lesson is over."}
+        name = self._names.get(decision.next, decision.next)
+        return f"{special.get(decision.next, f'{name} speaks next.')} {decision.reason}"
+
+    def _write_line(self, text: str) -> None:
+        if self._mid_line:
+            self._out.write("\n")
+            self._mid_line = False
+        if text:
+            self._out.write(f"{strip_control_chars(text)}\n")
+
+    def _write_notice(self, text: str) -> None:
+        if not text:
+            return
+        self._write_line("")
+        self._out.flush()
+        _write_notice(self._err, text)
 
 
 class JsonLinesReader:
@@ -191,9 +258,14 @@ def _shorten_text(text: str) -> str:
     return line if len(line) <= MAX_TOOL_CHARS else f"{line[:MAX_TOOL_CHARS]}…"
 
 
-def stage_title(stage: StageStarted) -> str:
-    """Round numbers in titles start at 1."""
-    return STAGE_TITLES.get(stage.stage, f"{stage.stage} {stage.round + 1}")
+def build_debate_report(run: RunState) -> Report | None:
+    """Return None before the first answer. The cost is that of all calls: answers, synthesis and analyses."""
+    if not any(turn.status in ANSWERED_STATUSES for turn in run.ended_turns):
+        return None
+    cost = "unknown" if run.cost is None else format_usd(run.cost)
+    return build_report(
+        run.names, f"Cost: {cost}", summary=run.summary, ranking=run.ranking, claims=run.claims or NO_CLAIMS
+    )
 
 
 def ending_text(turn: TurnEnded) -> str:

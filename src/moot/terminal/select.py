@@ -5,26 +5,25 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from moot.terminal.lesson import LessonReader
-from moot.terminal.readers import PlainReader, RunReader, SingleReader, strip_control_chars
+from moot.terminal.readers import LessonReader, PlainReader, RunReader, SingleReader, strip_control_chars
 from moot.types.events import Notice
-from moot.types.modes import MODES
+from moot.types.modes import MODES, default_mode
 
 
 def select_reader(mode: str | None, participants: int, *, may_prompt: bool = False) -> RunReader:
     """`may_prompt`: approval prompts may appear during the run, so do not use the live view."""
-    spec = MODES[mode] if mode is not None else None
-    if spec is not None and spec.has_whiteboard:
+    spec = MODES[mode or default_mode(range(participants))]
+    if spec.has_whiteboard:
         return LessonReader(sys.stdout, sys.stderr)
-    if participants == 1 or (spec is not None and spec.only_first):
+    if participants == 1 or spec.only_first:
         return SingleReader(sys.stdout, sys.stderr)
     if may_prompt or not is_interactive():
-        return PlainReader(sys.stdout, sys.stderr)
+        return PlainReader(sys.stdout, sys.stderr, in_lanes=spec.in_lanes)
     from rich.console import Console
 
     from moot.terminal.columns import LiveColumns
 
-    return LiveColumns(Console(highlight=False))
+    return LiveColumns(Console(highlight=False), in_lanes=spec.in_lanes)
 
 
 class NoticePrinter:

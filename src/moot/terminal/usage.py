@@ -27,9 +27,7 @@ PURPOSE_LABELS: Mapping[type[AnalysisResult], str] = {
 
 
 def usage_lines(
-    participants: Sequence[Participant],
-    turns: Sequence[TurnEnded],
-    analyses: Sequence[AnalysisResult | Charge] = (),
+    participants: Sequence[Participant], turns: Sequence[TurnEnded], analyses: Sequence[AnalysisResult | Charge] = ()
 ) -> list[str]:
     """Return one line per participant, in order, then one per analysis task and the total."""
     turns_by_id = {who.id: [turn for turn in turns if turn.participant == who.id] for who in participants}
@@ -55,13 +53,6 @@ def _purpose_label(call: AnalysisResult | Charge) -> str | None:
     return PURPOSE_LABELS.get(type(call))
 
 
-def _cost_text(calls: Sequence[PaidCall], about: str = "") -> str:
-    cost = sum_costs(call.cost_usd for call in calls)
-    if cost is None:
-        return "cost unknown"
-    return (about if cost >= SMALLEST_AMOUNT_USD else "") + format_usd(cost)
-
-
 def _usage_line(turns: Sequence[TurnEnded]) -> str:
     parts = _usage_parts("turns", turns)
     first = next((turn.first_token_seconds for turn in turns if turn.first_token_seconds is not None), None)
@@ -79,7 +70,10 @@ def _usage_parts(unit: str, calls: Sequence[PaidCall]) -> list[str]:
         parts.append(f"{usage.reasoning} of them reasoning")
     if usage.cached:
         parts.append(f"{usage.cached} cached")
-    return [*parts, _cost_text(calls, about)]
+    cost = sum_costs(call.cost_usd for call in calls)
+    if cost is None:
+        return [*parts, "cost unknown"]
+    return [*parts, (about if cost >= SMALLEST_AMOUNT_USD else "") + format_usd(cost)]
 
 
 def _model_names(calls: Sequence[PaidCall]) -> str:

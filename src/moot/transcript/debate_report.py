@@ -60,7 +60,7 @@ def build_report(
     summary: DebateSummary | None = None,
     ranking: Ranking | None = None,
     claims: DebateClaims = NO_CLAIMS,
-    agreed: AgreementChecked | None = None,
+    agreement: AgreementChecked | None = None,
     lanes: Iterable[Lane] = (),
     decisions: Iterable[SpeakerSelected] = (),
 ) -> Report:
@@ -71,7 +71,7 @@ def build_report(
 
     failed = (Item((name(lane.participant), f": {lane.error}")) for lane in lanes if lane.error)
     sections: tuple[Section, ...] = (
-        [_agreement(agreed)] if agreed else [],
+        [_agreement(agreement)] if agreement else [],
         [*_summary(summary)] if summary else [],
         [_positions(summary, name)] if summary else [],
         [Bullets("Without an answer", tuple(failed))],
@@ -115,8 +115,8 @@ def text_lines(report: Report) -> Iterator[str]:
         yield ""
 
 
-def _agreement(agreed: AgreementChecked) -> Paragraph:
-    return Paragraph(f"The first answers {'agree' if agreed.agree else 'do not agree'}. {agreed.reason}")
+def _agreement(agreement: AgreementChecked) -> Paragraph:
+    return Paragraph(f"The first answers {'agree' if agreement.agree else 'do not agree'}. {agreement.reason}")
 
 
 def _summary(summary: DebateSummary) -> Iterator[Bullets | Paragraph]:

@@ -42,9 +42,7 @@ MAX_NAME_CHARS = 80
 
 class TranscriptExporter:
     def __init__(self, stores: Stores) -> None:
-        self._snapshots = stores.snapshots
-        self._files = stores.files
-        self._runs = stores.runs
+        self._stores = stores
         self._reports = RunReports(stores)
         self._boards = Whiteboards(stores)
         self._lock = asyncio.Lock()
@@ -57,8 +55,8 @@ class TranscriptExporter:
         yield await self._render_in_thread(lambda: output_format.render_start(discussion))
         # Shielded: a client disconnect cancels this task, which would break a connection during a query.
         order = [who.id for who in discussion.participants]
-        snapshot = await asyncio.shield(self._snapshots.take_snapshot(discussion.id, order))
-        runs = await asyncio.shield(self._runs.list_runs(tenant, discussion.id))
+        snapshot = await asyncio.shield(self._stores.snapshots.take_snapshot(discussion.id, order))
+        runs = await asyncio.shield(self._stores.runs.list_runs(tenant, discussion.id))
         last: str | None = None
         async for page in self._read_pages(snapshot):
             for run, turns in groupby(page, key=lambda turn: turn.current.run):
@@ -75,7 +73,7 @@ class TranscriptExporter:
     async def _read_pages(self, snapshot: DiscussionSnapshot) -> AsyncIterator[Sequence[VersionedTurn]]:
         for start in range(0, len(snapshot.turn_seqs), MESSAGES_PER_PAGE):
             yield await asyncio.shield(
-                self._snapshots.read_turns(snapshot, snapshot.turn_seqs[start : start + MESSAGES_PER_PAGE])
+                self._stores.snapshots.read_turns(snapshot, snapshot.turn_seqs[start : start + MESSAGES_PER_PAGE])
             )
 
     async def _final_whiteboard(self, tenant: str, discussion: str, runs: Sequence[Run]) -> Board:
@@ -88,7 +86,7 @@ class TranscriptExporter:
         self, tenant: str, turns: Sequence[VersionedTurn], output_format: TranscriptFormat
     ) -> bytes:
         ids = [id for turn in turns for id in turn.current.files or ()]
-        files = await asyncio.shield(self._files.find_files(tenant, ids)) if ids else {}
+        files = await asyncio.shield(self._stores.files.find_files(tenant, ids)) if ids else {}
         return await self._render_in_thread(lambda: output_format.render_turns(turns, files))
 
     async def _render_report(

@@ -26,8 +26,9 @@ def escape_html(text: str) -> str:
     return escape(replace_unprintable(text))
 
 
-def html_list(items: list[str], name: str = "ul", **attributes: str | None) -> str:
-    return html_element(name, *(html_element("li", item) for item in items), **attributes)
+def text_element(name: str, text: str | None, **attributes: str | None) -> str:
+    """Return an element with untrusted text; an empty string without text."""
+    return html_element(name, escape_html(text), **attributes) if text else ""
 
 
 class TimeBudget:

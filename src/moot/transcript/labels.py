@@ -3,22 +3,17 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from moot.prompts.lesson import turn_action_names
 from moot.services.run_reports import RunReport
 from moot.transcript.debate_report import Report, build_report
 from moot.types.billing import format_usd
 from moot.types.chunks import Usage
 from moot.types.debate import DebateClaims
 from moot.types.discussions import Message
+from moot.types.files import StoredFile
+from moot.types.modes import LESSON_STAGE, stage_title
 from moot.types.tools import ToolUse
 
-PERSON_LABEL, TABLE_LABEL = "Person", "The table"
-STAGE_LABELS = {
-    "initial": "First answers",
-    "debate": "Having read each other",
-    "synthesis": "Synthesis",
-    "cross_talk": "To each other",
-    "continue": "The table goes on",
-}
 ENDING_LABELS = {
     "stopped": "Stopped here.",
     "interrupted": "Interrupted by the next message.",
@@ -34,22 +29,30 @@ class ParticipantNames(dict[str, str]):
 
 
 def speaker_label(message: Message) -> str:
-    if message.name:
-        return message.name
-    return PERSON_LABEL if message.role == "user" else TABLE_LABEL
+    return message.name or ("Person" if message.role == "user" else "The table")
 
 
 def stage_label(message: Message) -> str | None:
     """Return None for stages without a heading, e.g. in single mode."""
-    if message.stage == "round":
-        return f"Round {message.round + 1}"
-    return STAGE_LABELS.get(message.stage or "")
+    if message.stage is None or message.stage in {"answer", LESSON_STAGE}:
+        return None
+    return stage_title(message.stage, message.round)
 
 
 def recipients_label(message: Message, names: Mapping[str, str]) -> str | None:
     if message.visible_to is None or message.role != "user":
         return None
     return f"only for {', '.join(names[one] for one in message.visible_to)}"
+
+
+def files_label(message: Message, files: Mapping[str, StoredFile]) -> str | None:
+    names = [files[id].name for id in message.files or () if id in files]
+    return f"With {', '.join(names)}" if names else None
+
+
+def actions_label(message: Message) -> str | None:
+    names = [name.removeprefix("wb_").replace("_", " ") for name in turn_action_names(message)]
+    return f"On the board: {', '.join(names)}" if names else None
 
 
 def version_label(message: Message) -> str:
@@ -59,14 +62,11 @@ def version_label(message: Message) -> str:
 
 def usage_labels(message: Message) -> list[str]:
     """Return tokens, cost and latency. Unknown values are omitted."""
-    labels = (
-        [token_count_text(message.usage)] if message.usage and (message.usage.input or message.usage.output) else []
-    )
-    if message.cost_usd:
-        labels.append(format_usd(message.cost_usd))
-    if message.latency_seconds:
-        labels.append(f"{message.latency_seconds:.1f} s")
-    return labels
+    usage = message.usage
+    tokens = token_count_text(usage) if usage and (usage.input or usage.output) else None
+    cost = format_usd(message.cost_usd) if message.cost_usd else None
+    latency = f"{message.latency_seconds:.1f} s" if message.latency_seconds else None
+    return [*filter(None, (tokens, cost, latency))]
 
 
 def token_count_text(usage: Usage) -> str:
@@ -101,7 +101,7 @@ def build_run_report(run: RunReport, names: Mapping[str, str]) -> Report:
         claims=DebateClaims(
             claims=run.claims, position_changes=run.position_changes, dropped_quotes=run.dropped_quotes
         ),
-        agreed=run.agreement,
+        agreement=run.agreement,
         lanes=run.lanes,
         decisions=run.decisions,
     )

@@ -3,21 +3,9 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from moot.prompts.lesson import turn_action_names
 from moot.services.run_reports import RunReport
+from moot.transcript import labels
 from moot.transcript.debate_report import Bullets, Item, Paragraph, Report, Table, plain_text
-from moot.transcript.labels import (
-    ParticipantNames,
-    build_run_report,
-    error_text,
-    format_time,
-    recipients_label,
-    speaker_label,
-    stage_label,
-    tool_call_label,
-    usage_labels,
-    version_label,
-)
 from moot.types.discussions import Discussion
 from moot.types.files import StoredFile
 from moot.types.versions import VersionedTurn
@@ -33,7 +21,7 @@ class MarkdownFormat:
     extension = "md"
 
     def __init__(self) -> None:
-        self._names = ParticipantNames()
+        self._names = labels.ParticipantNames()
 
     def render_start(self, discussion: Discussion) -> str:
         self._names.update({who.id: who.name for who in discussion.participants})
@@ -41,7 +29,7 @@ class MarkdownFormat:
             f"- {_escape_line(who.name)}: {_escape_line(discussion.model or who.model)}"
             for who in discussion.participants
         ]
-        about = f"{discussion.mode.capitalize()}, {format_time(discussion.created_at)}"
+        about = f"{discussion.mode.capitalize()}, {labels.format_time(discussion.created_at)}"
         return _join_blocks(f"# {_escape_line(discussion.title)}", about, "\n".join(participants))
 
     def render_turns(self, turns: Sequence[VersionedTurn], files: Mapping[str, StoredFile]) -> str:
@@ -49,7 +37,7 @@ class MarkdownFormat:
 
     def render_report(self, report: RunReport) -> str:
         self._names.update({lane.participant: lane.name for lane in report.lanes})
-        return _join_blocks(*_report_blocks(build_run_report(report, self._names)))
+        return _join_blocks(*_report_blocks(labels.build_run_report(report, self._names)))
 
     def render_end(self, board: Board) -> str:
         ids = ", ".join(_escape_line(element.id) for element in board.elements)
@@ -59,29 +47,27 @@ class MarkdownFormat:
         message = turn.current
         if message.participant is not None:
             self._names.setdefault(message.participant, message.name or message.participant)
-        labels = (
-            stage_label(message) if message.participant else None,
+        heading = (
+            labels.speaker_label(message),
+            labels.stage_label(message) if message.participant else None,
             message.model,
-            recipients_label(message, self._names),
+            labels.recipients_label(message, self._names),
         )
-        heading = " · ".join(_escape_line(one) for one in (speaker_label(message), *labels) if one)
-        file_names = [files[id].name for id in message.files or () if id in files]
-        actions = [name.removeprefix("wb_").replace("_", " ") for name in turn_action_names(message)]
-        error = error_text(message)
+        error = labels.error_text(message)
         return _join_blocks(
-            f"## {heading}",
+            f"## {' · '.join(_escape_line(one) for one in heading if one)}",
             _block_quote("Thinking", message.thoughts),
             *(
-                _block_quote(_escape_line(tool_call_label(use)), f"{use.arguments}\n\n{use.content}")
+                _block_quote(_escape_line(labels.tool_call_label(use)), f"{use.arguments}\n\n{use.content}")
                 for use in message.tools or ()
             ),
             replace_unprintable(message.content).strip(),
             _block_quote("Details", message.details),
-            f"With {_escape_line(', '.join(file_names))}" if file_names else "",
-            f"On the board: {_escape_line(', '.join(actions))}" if actions else "",
+            _escape_line(labels.files_label(message, files) or ""),
+            _escape_line(labels.actions_label(message) or ""),
             f"**{_escape_line(error)}**" if error else "",
-            f"*{', '.join([format_time(message.created_at), *usage_labels(message)])}*",
-            *(_block_quote(_escape_line(version_label(other)), other.content) for other in turn.other_versions),
+            f"*{', '.join([labels.format_time(message.created_at), *labels.usage_labels(message)])}*",
+            *(_block_quote(_escape_line(labels.version_label(other)), other.content) for other in turn.other_versions),
         )
 
 

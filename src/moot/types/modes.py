@@ -175,6 +175,29 @@ MODES: Mapping[str, ModeSpec] = {
     ),
 }
 
+STAGE_TITLES: Mapping[str, str] = {
+    "answer": "Answers",
+    "round": "Round {number}",
+    "initial": "First answers",
+    "debate": "Debate",
+    "cross_talk": "To each other",
+    "synthesis": "Synthesis",
+    LESSON_STAGE: "Turn {number}",
+    "continue": "The table goes on",
+}
+# After the name of a participant, to tell its turns apart. The other stages need none.
+TURN_LABELS: Mapping[str, str] = {
+    "round": "round {number}",
+    "initial": "first answer",
+    "debate": "having read the others",
+    "cross_talk": "to the others",
+}
+
+
+def stage_title(stage: str, round: int) -> str:
+    """Round numbers in titles start at 1."""
+    return STAGE_TITLES.get(stage, stage).format(number=round + 1)
+
 
 def default_mode(participants: Sized) -> ModeName:
     return "single" if len(participants) == 1 else "parallel"

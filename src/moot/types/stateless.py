@@ -114,16 +114,12 @@ class ChatRequest(_CamelCaseStruct, frozen=True, kw_only=True):
         return "ChatRequest([key and all])"
 
 
-class _Event(_CamelCaseStruct, frozen=True, kw_only=True):
-    """Base type of events. Clients receive an event as field `data` of an object whose `type` is in `EVENT_NAMES`."""
-
-
-class Thinking(_Event, frozen=True, kw_only=True):
+class Thinking(_CamelCaseStruct, frozen=True, kw_only=True):
     stage: Literal["director", "agent_loading"]
     agent_id: str | None = None
 
 
-class AgentStart(_Event, frozen=True, kw_only=True):
+class AgentStart(_CamelCaseStruct, frozen=True, kw_only=True):
     message_id: str
     agent_id: str
     agent_name: str
@@ -131,12 +127,12 @@ class AgentStart(_Event, frozen=True, kw_only=True):
     agent_color: str | None = None
 
 
-class TextEvent(_Event, frozen=True, kw_only=True):
+class TextEvent(_CamelCaseStruct, frozen=True, kw_only=True):
     content: str
     message_id: str
 
 
-class ActionEvent(_Event, frozen=True, kw_only=True):
+class ActionEvent(_CamelCaseStruct, frozen=True, kw_only=True):
     action_id: str
     action_name: str
     params: Params
@@ -144,34 +140,35 @@ class ActionEvent(_Event, frozen=True, kw_only=True):
     message_id: str
 
 
-class DroppedEvent(_Event, frozen=True, kw_only=True):
+class DroppedEvent(_CamelCaseStruct, frozen=True, kw_only=True):
     action_name: str
     reason: str
     agent_id: str
     message_id: str
 
 
-class AgentEnd(_Event, frozen=True, kw_only=True):
+class AgentEnd(_CamelCaseStruct, frozen=True, kw_only=True):
     message_id: str
     agent_id: str
 
 
-class CueUser(_Event, frozen=True, kw_only=True):
+class CueUser(_CamelCaseStruct, frozen=True, kw_only=True):
     from_agent_id: str | None = None
     prompt: str | None = None
 
 
-class Done(_Event, frozen=True, kw_only=True):
+class Done(_CamelCaseStruct, frozen=True, kw_only=True):
     total_actions: int
     total_agents: int
     agent_had_content: bool
     director_state: DirectorState
 
 
-class Error(_Event, frozen=True, kw_only=True):
+class Error(_CamelCaseStruct, frozen=True, kw_only=True):
     message: str
 
 
+# Clients receive an event as field `data` of an object whose `type` is in `EVENT_NAMES`.
 ChatEvent = Thinking | AgentStart | TextEvent | ActionEvent | DroppedEvent | AgentEnd | CueUser | Done | Error
 
 EVENT_NAMES: Mapping[type[ChatEvent], str] = {

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from moot.server.openai.runner import MAX_MESSAGE_CHARS, CompletionRun, RunEventReader
+from moot.server.openai.runner import MAX_MESSAGE_CHARS, CompletionRun
 from moot.server.openai.schemas import CompletionRequest
 from moot.types.accounts import Caller
 from moot.types.errors import NotFound, ShuttingDown, UsageError
@@ -17,30 +17,35 @@ from tests.support.app_fixture import LocalApp
 LOCAL_CALLER = Caller(account="local", tenant="local", name="local", kind="local")
 
 
-def event_reader(local_app: LocalApp) -> RunEventReader:
-    return RunEventReader(local_app.services.event_hub, local_app.services.events, local_app.services.runs)
-
-
-async def test_event_reader_reads_finished_run_from_start(local_app: LocalApp) -> None:
+async def test_finished_run_is_read_from_start(local_app: LocalApp) -> None:
     run = (await local_app.create_discussion())["run"]["id"]
     await local_app.record_answer(run, "Yes", ".")
-    events = [event async for some in event_reader(local_app).read_events(LOCAL_CALLER, run) for event in some]
+    events = [
+        event async for some in local_app.services.completion_runner.read_events(LOCAL_CALLER, run) for event in some
+    ]
     assert [type(event) for event in events] == [RunStarted, TextDelta, TextDelta, RunEnded]
     assert (await local_app.services.runs.pending_commands(run)).stop_reason is None
 
 
-async def test_closed_event_reader_stops_run(local_app: LocalApp) -> None:
+async def test_closing_the_events_stops_run(local_app: LocalApp) -> None:
     run = (await local_app.create_discussion())["run"]["id"]
     await local_app.record_answer(run, "Yes", status=None)
-    async with asyncio.timeout(60), aclosing(event_reader(local_app).read_events(LOCAL_CALLER, run)) as events:
+    async with (
+        asyncio.timeout(60),
+        aclosing(local_app.services.completion_runner.read_events(LOCAL_CALLER, run)) as events,
+    ):
         assert await anext(events)
     assert (await local_app.services.runs.pending_commands(run)).stop_reason == "stopped_by_user"
 
 
-async def test_event_reader_does_not_find_run_of_other_tenant(local_app: LocalApp) -> None:
+async def test_run_of_other_tenant_is_not_found(local_app: LocalApp) -> None:
     run = (await local_app.create_discussion())["run"]["id"]
     with pytest.raises(NotFound):
-        await anext(event_reader(local_app).read_events(Caller(account="x", tenant="x", name="x", kind="token"), run))
+        await anext(
+            local_app.services.completion_runner.read_events(
+                Caller(account="x", tenant="x", name="x", kind="token"), run
+            )
+        )
     assert (await local_app.services.runs.pending_commands(run)).stop_reason is None
 
 

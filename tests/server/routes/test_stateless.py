@@ -251,7 +251,7 @@ class ChatClient(AsgiClient):
 async def test_disconnect_ends_stateless_turn(local_app: LocalApp) -> None:
     client = ChatClient(chat_request(MIRA, model="scripted/endless"))
     task = client.start_request(local_app.app)
-    stateless = local_app.services.stateless
+    stateless = local_app.services.stateless_turns
     async with asyncio.timeout(60):
         await client.wait_for(b"text_delta")
         assert len(stateless) == 1

@@ -1,4 +1,4 @@
-"""In-memory runs. Nothing is stored, and a crash loses them. `moot ask`, the SDK and `/v1` use them."""
+"""In-memory runs. Nothing is stored, and a crash loses them. Users: `moot ask`, the SDK, `/v1`, stateless turns."""
 
 import asyncio
 import logging
@@ -216,6 +216,14 @@ class MemoryStream(Generic[T]):
             return None if self._closed else HEARTBEAT
 
 
+class MemoryRun(Protocol):
+    """A run that is not stored: it sends its events to `run_log`."""
+
+    async def execute(
+        self, run_log: RunLog, model_caller: ModelCaller, stop: StopSignal, *, record_charges: RecordCharges
+    ) -> object: ...
+
+
 class BudgetGuard(Protocol):
     """Checks the budget of an ephemeral run and records its charges."""
 
@@ -237,7 +245,7 @@ class EphemeralRuns:
         return len(self._stops_by_task)
 
     async def stream(
-        self, ephemeral_run: EphemeralRun, budget_guard: BudgetGuard | None = None, stop: StopSignal | None = None
+        self, ephemeral_run: MemoryRun, budget_guard: BudgetGuard | None = None, stop: StopSignal | None = None
     ) -> BatchStream[Event]:
         """Yield events of a run.
 
@@ -262,7 +270,7 @@ class EphemeralRuns:
 
     async def _execute_run(
         self,
-        ephemeral_run: EphemeralRun,
+        ephemeral_run: MemoryRun,
         budget_guard: BudgetGuard | None,
         memory_stream: MemoryStream[Event],
         stop: StopSignal,

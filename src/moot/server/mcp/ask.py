@@ -10,22 +10,36 @@ import msgspec
 from msgspec import Meta, Struct
 
 from moot.engine.events.hub import EventHub, decode_frame
+from moot.engine.tools.approvals import approval_instructions
 from moot.server.auth import Revocations
 from moot.server.draft_validation import DraftValidator
-from moot.server.mcp.report import McpRunReport, ParticipantAnswer, render_answers
 from moot.server.rate_limits import RateLimits
 from moot.server.schemas import DiscussionDraft, Id, MessageText, require_text
 from moot.services.discussions import DiscussionService, NewMessage, StartedRun
 from moot.store.stores import Stores
 from moot.types.accounts import Caller
 from moot.types.billing import MaxCostUsd
+from moot.types.chunks import LENGTH_LIMIT_NOTE
 from moot.types.errors import Forbidden, NotFound, UsageError
-from moot.types.events import ANSWERED_STATUSES
-from moot.types.modes import ModeName
+from moot.types.events import (
+    ANSWERED_STATUSES,
+    ApprovalRequested,
+    Event,
+    Notice,
+    StageStarted,
+    TextDelta,
+    TurnEnded,
+    TurnStarted,
+    TurnStatus,
+)
+from moot.types.modes import LESSON_STAGE, ModeName, stage_title
 from moot.types.presets import Preset
 from moot.types.primitives import ModelName
+from moot.types.run_state import RunState
 
 PROGRESS_INTERVAL_SECONDS = 0.5  # between two previews of streamed text
+TAIL_CHARS = 80  # of streamed text in the live preview, per participant
+MAX_RESULT_CHARS = 300_000  # of one tool result: MCP clients limit the size of a message
 
 ProgressCallback = Callable[[float, str], Awaitable[None]]
 
@@ -57,6 +71,15 @@ class AskInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
 
 
+class ParticipantAnswer(Struct, frozen=True, kw_only=True):
+    participant: str
+    name: str
+    model: str
+    status: TurnStatus
+    text: str
+    fault: str | None = None  # why the answer is missing or incomplete
+
+
 class AskResult(Struct, frozen=True, kw_only=True):
     discussion: str
     run: str
@@ -72,6 +95,86 @@ class AskResult(Struct, frozen=True, kw_only=True):
         return not any(one.status in ANSWERED_STATUSES or one.text for one in self.answers)
 
 
+def render_answers(answers: tuple[ParticipantAnswer, ...]) -> str:
+    """Render answers as Markdown. Several answers get headings with the names."""
+    blocks = [block for one in answers for block in _answer_blocks(one, alone=len(answers) == 1)]
+    text = "\n\n".join(blocks) or "No participant answered."
+    if len(text) <= MAX_RESULT_CHARS:
+        return text
+    return f"{text[:MAX_RESULT_CHARS]}\n\n[The rest is left out: read_discussion gives all of it.]"
+
+
+def _answer_blocks(one: ParticipantAnswer, *, alone: bool) -> Iterator[str]:
+    if not alone:
+        yield f"## {one.name} ({one.model})"
+    if one.text:
+        yield one.text
+    if one.fault:
+        yield f"[{one.fault}]" if one.status == "completed" else f"[{one.status}: {one.fault}]"
+    elif one.status not in ANSWERED_STATUSES:
+        yield f"[{one.status}]"
+
+
+class McpRunReport:
+    """Texts for an MCP client, from the state of one run."""
+
+    def __init__(self) -> None:
+        self.characters = 0  # streamed so far, of all participants
+        self.run = RunState()
+
+    def apply_event(self, event: Event) -> str | None:
+        """Return a progress message, or None if the event needs none."""
+        self.run.apply(event)
+        match event:
+            case TextDelta(text=text):
+                self.characters += len(text)
+            case StageStarted(stage=stage, round=round_):
+                return f"Stage: {stage_title(stage, round_)}."
+            case TurnStarted():
+                return f"{self._participant_name(event.participant)} is asked ({event.model})."
+            case Notice(message=message):
+                return message
+            case ApprovalRequested():
+                return approval_instructions(self._participant_name(event.participant), event)
+            case TurnEnded():
+                return f"{self._participant_name(event.participant)} has ended: {event.status}."
+        return None
+
+    @property
+    def live_preview(self) -> str:
+        """The end of the streamed text of each active participant."""
+        tails = {turn.key.participant: turn.text[-TAIL_CHARS:].split() for turn in self.run.live_turns}
+        return "\n".join(f"{self._participant_name(who)}: {' '.join(tail)}" for who, tail in tails.items() if tail)
+
+    @property
+    def final_answers(self) -> tuple[ParticipantAnswer, ...]:
+        """The synthesis if there is one; all turns of a lesson; else the last answer of each participant."""
+        turns = list({turn.turn_key: turn for turn in self.run.ended_turns}.values())
+        syntheses = [turn for turn in turns if turn.stage == "synthesis" and turn.status in ANSWERED_STATUSES]
+        if syntheses:
+            return (self._participant_answer(syntheses[-1]),)
+        if any(turn.stage == LESSON_STAGE for turn in turns):
+            return tuple(map(self._participant_answer, turns))
+        last: dict[str, TurnEnded] = {}
+        for turn in turns:
+            if turn.status in ANSWERED_STATUSES or turn.participant not in last:
+                last[turn.participant] = turn
+        return tuple(self._participant_answer(last[id]) for id in self.run.names if id in last)
+
+    def _participant_answer(self, turn: TurnEnded) -> ParticipantAnswer:
+        return ParticipantAnswer(
+            participant=turn.participant,
+            name=self._participant_name(turn.participant),
+            model=turn.model,
+            status=turn.status,
+            text="\n\n".join(part.strip() for part in (turn.message.text, turn.message.details) if part.strip()),
+            fault=turn.fault.message if turn.fault else LENGTH_LIMIT_NOTE if turn.finish_reason == "length" else None,
+        )
+
+    def _participant_name(self, participant: str) -> str:
+        return self.run.names.get(participant, participant)
+
+
 class AskRunner:
     def __init__(
         self,
@@ -82,14 +185,11 @@ class AskRunner:
         event_hub: EventHub,
         revocations: Revocations,
     ) -> None:
+        self._stores = stores
         self._discussion_service = discussion_service
         self._draft_validator = draft_validator
         self._limits = limits
-        self._discussions = stores.discussions
-        self._presets = stores.presets
-        self._events = stores.events
         self._event_hub = event_hub
-        self._runs = stores.runs
         self._revocations = revocations
         self._stop_tasks: set[asyncio.Task[None]] = set()
 
@@ -121,7 +221,7 @@ class AskRunner:
         return await self._discussion_service.create(caller, new_discussion)
 
     async def _continue_discussion(self, caller: Caller, id: str, request: AskInput, words: str) -> StartedRun:
-        discussion = await self._discussions.get_discussion(caller.tenant, id)
+        discussion = await self._stores.discussions.get_discussion(caller.tenant, id)
         if request.mode not in {None, discussion.mode}:
             raise UsageError(
                 f"mode: this discussion is a {discussion.mode}. Leave mode out, or start a new discussion."
@@ -149,7 +249,7 @@ class AskRunner:
         names: list[str] = []
         cursor: str | None = None
         while True:
-            page = await self._presets.list_presets(caller.tenant, cursor=cursor)
+            page = await self._stores.presets.list_presets(caller.tenant, cursor=cursor)
             for one in page.presets:
                 if one.id == name_or_id or one.name.casefold() == name_or_id.casefold():
                     return one
@@ -175,16 +275,13 @@ class AskRunner:
         if report.run.status is None:
             raise NotFound("The discussion was deleted during the run.")
         return AskResult(
-            discussion=started.discussion.id,
-            run=started.run.id,
-            status=report.run.status,
-            answers=report.final_answers,
+            discussion=started.discussion.id, run=started.run.id, status=report.run.status, answers=report.final_answers
         )
 
     async def _follow_run(self, caller: Caller, run: str, report_progress: ProgressCallback) -> McpRunReport:
         report, previewed_at = McpRunReport(), 0.0
         clock = asyncio.get_running_loop().time
-        progress = await self._events.run_progress(caller.tenant, run)
+        progress = await self._stores.events.run_progress(caller.tenant, run)
         async with aclosing(self._event_hub.subscribe(run, 0, progress)) as frames:
             async for batch in frames:
                 for frame in batch:
@@ -199,7 +296,7 @@ class AskRunner:
         """Wait for the start first: the request may be cancelled before the run has an id."""
         await asyncio.wait({start_task})
         if not start_task.cancelled() and start_task.exception() is None:
-            await self._runs.request_stop(caller.tenant, start_task.result().run.id)
+            await self._stores.runs.request_stop(caller.tenant, start_task.result().run.id)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from mcp_types import (
 from mcp_types import Tool as ToolOffer
 
 from moot import __version__
-from moot.server.mcp.tools import McpTool, McpTools, ToolOutput
+from moot.server.mcp.tools import McpTool, McpTools
 from moot.types.accounts import Caller
 from moot.types.errors import MootError
 
@@ -37,9 +37,11 @@ class McpUser(AuthenticatedUser):
         self.caller = caller
 
 
-def create_mcp_server(tools: McpTools) -> Server[Any]:
+def create_session_manager(tools: McpTools, max_body: int) -> StreamableHTTPSessionManager:
+    """The SDK's own origin check is not needed, because `SameOriginMiddleware` runs first."""
+
     async def list_tools(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[_describe_tool(tool) for tool in tools.by_name.values()])
+        return ListToolsResult(tools=list(map(_describe_tool, tools.by_name.values())))
 
     async def call_tool(ctx: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
         last_progress = 0.0
@@ -49,32 +51,22 @@ def create_mcp_server(tools: McpTools) -> Server[Any]:
             last_progress = max(last_progress + 1, progress)  # MCP requires that the value increases
             await ctx.session.report_progress(last_progress, message=message)
 
+        assert ctx.request is not None  # noqa: S101 - every message comes over HTTP
+        user: McpUser = ctx.request.scope["user"]  # of this message, not the user that opened the session
         try:
-            return _tool_result(
-                await tools.call_tool(_message_caller(ctx), params.name, params.arguments or {}, report_progress)
-            )
+            output = await tools.call_tool(user.caller, params.name, params.arguments or {}, report_progress)
         except MootError as error:
             return CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
+        return CallToolResult(
+            content=[TextContent(type="text", text=output.text)],
+            structured_content=msgspec.to_builtins(output.data),
+            is_error=output.failed,
+        )
 
-    return Server(
-        "moot",
-        version=__version__,
-        instructions=INSTRUCTIONS,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
+    server = Server[Any](
+        "moot", version=__version__, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
     )
-
-
-def create_session_manager(tools: McpTools, max_body: int) -> StreamableHTTPSessionManager:
-    """The SDK's own origin check is not needed, because `SameOriginMiddleware` runs first."""
-    return StreamableHTTPSessionManager(create_mcp_server(tools), max_request_body_size=max_body)
-
-
-def _message_caller(ctx: ServerRequestContext[Any]) -> Caller:
-    """Return the caller of this message, not the caller that opened the session."""
-    assert ctx.request is not None  # noqa: S101 - every message comes over HTTP
-    user: McpUser = ctx.request.scope["user"]
-    return user.caller
+    return StreamableHTTPSessionManager(server, max_request_body_size=max_body)
 
 
 def _describe_tool(tool: McpTool) -> ToolOffer:
@@ -86,12 +78,4 @@ def _describe_tool(tool: McpTool) -> ToolOffer:
         annotations=ToolAnnotations(
             read_only_hint=tool.read_only, destructive_hint=False, open_world_hint=not tool.read_only
         ),
-    )
-
-
-def _tool_result(result: ToolOutput) -> CallToolResult:
-    return CallToolResult(
-        content=[TextContent(type="text", text=result.text)],
-        structured_content=msgspec.to_builtins(result.data),
-        is_error=result.failed,
     )

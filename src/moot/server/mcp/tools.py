@@ -67,13 +67,6 @@ class McpTool(Struct, frozen=True, kw_only=True):
         _, known = msgspec.json.schema_components([self.input_type])
         return {**known[self.input_type.__name__], "title": self.name}
 
-    async def invoke(self, caller: Caller, arguments: object, report_progress: ProgressCallback) -> ToolOutput:
-        try:
-            parsed = msgspec.convert(strip_nul(arguments), self.input_type)
-        except msgspec.ValidationError as error:
-            raise UsageError(_argument_error(str(error), self.input_type)) from error
-        return await self.handler(caller, parsed, report_progress)
-
 
 class McpTools:
     def __init__(
@@ -85,11 +78,9 @@ class McpTools:
         limits: RateLimits,
         embedder: HttpEmbedder | None,
     ) -> None:
+        self._stores = stores
         self._ask_runner = ask_runner
-        self._discussions = stores.discussions
         self._transcripts = transcripts
-        self._presets = stores.presets
-        self._projects = stores.projects
         self._knowledge = knowledge
         self._limits = limits
         self._embedder = embedder
@@ -139,24 +130,28 @@ class McpTools:
     ) -> ToolOutput:
         if (tool := self.by_name.get(name)) is None:
             raise NotFound(f"There is no tool {name!r}. Use one of {', '.join(self.by_name)}.")
-        return await tool.invoke(caller, arguments, report_progress)
+        try:
+            parsed = msgspec.convert(strip_nul(arguments), tool.input_type)
+        except msgspec.ValidationError as error:
+            raise UsageError(_argument_error(str(error), tool.input_type)) from error
+        return await tool.handler(caller, parsed, report_progress)
 
     async def _ask_question(self, caller: Caller, request: AskInput, report_progress: ProgressCallback) -> ToolOutput:
         result = await self._ask_runner.ask_question(caller, request, report_progress)
         return ToolOutput(result.text, result, failed=result.failed)
 
     async def _list_presets(self, caller: Caller, _: NoInput, __: ProgressCallback) -> ToolOutput:
-        page = await self._presets.list_presets(caller.tenant, limit=100)
+        page = await self._stores.presets.list_presets(caller.tenant, limit=100)
         lines = [f"- {one.name} ({one.id}): {one.mode}, {_participant_list(one.participants)}" for one in page.presets]
         return _list_output(lines, {"presets": page.presets}, "There is no preset yet: ask models instead.")
 
     async def _list_discussions(self, caller: Caller, query: ListDiscussionsInput, _: ProgressCallback) -> ToolOutput:
-        page = await self._discussions.list_discussions(caller.tenant, limit=query.limit, q=query.q or None)
+        page = await self._stores.discussions.list_discussions(caller.tenant, limit=query.limit, q=query.q or None)
         data = {"discussions": [{"id": one.id, "title": one.title, "mode": one.mode} for one in page.discussions]}
         return _list_output(list(map(_discussion_line, page.discussions)), data, "There is no such discussion.")
 
     async def _read_discussion(self, caller: Caller, request: ReadDiscussionInput, _: ProgressCallback) -> ToolOutput:
-        discussion = await self._discussions.get_discussion(caller.tenant, request.discussion)
+        discussion = await self._stores.discussions.get_discussion(caller.tenant, request.discussion)
         chunks = self._transcripts.export_chunks(caller.tenant, discussion, MarkdownFormat())
         text = b"".join([chunk async for chunk in chunks]).decode()
         parts = max(1, -(-len(text) // PART_CHARS))
@@ -179,7 +174,7 @@ class McpTools:
 
     async def _resolve_projects(self, caller: Caller, name_or_id: str | None) -> Sequence[str]:
         """Return project ids; all projects if `name_or_id` is None. Raises `NotFound` for an unknown one."""
-        projects = (await self._projects.list_projects(caller.tenant, limit=100)).projects
+        projects = (await self._stores.projects.list_projects(caller.tenant, limit=100)).projects
         if name_or_id is None:
             return [one.id for one in projects]
         matches = [one.id for one in projects if name_or_id.casefold() in {one.id.casefold(), one.name.casefold()}]

@@ -11,9 +11,8 @@ from moot.server.openai.schemas import OpenAiError, OpenAiErrorResponse
 
 OPENAI_PREFIX = "/v1/"
 NO_RETRY_HEADERS = {"x-should-retry": "false"}  # OpenAI's SDK retries by default, and each retry costs money
-ERROR_TYPES: Mapping[
-    int, tuple[str, str | None]
-] = {  # type and code by HTTP status; see `_openai_error` for the default
+# Type and code by HTTP status; see `encode_openai_error` for the default.
+ERROR_TYPES: Mapping[int, tuple[str, str | None]] = {
     401: ("authentication_error", "invalid_api_key"),
     402: ("insufficient_quota", "insufficient_quota"),
     403: ("permission_error", None),
@@ -46,13 +45,10 @@ def wrap_error_handler(handler: ErrorHandler) -> ErrorHandler:
 
 
 def encode_openai_error(problem: Problem) -> bytes:
-    return msgspec.json.encode(OpenAiErrorResponse(_openai_error(problem)))
-
-
-def _openai_error(problem: Problem) -> OpenAiError:
     param = problem.errors[0].field if problem.errors else None
     default_type = "server_error" if problem.status >= 500 else "invalid_request_error"
     kind, code = ERROR_TYPES.get(problem.status, (default_type, None))
     if (problem.status, param) == (404, "model"):
         code = "model_not_found"
-    return OpenAiError(message=problem.detail, type=kind, param=param, code=code)
+    error = OpenAiError(message=problem.detail, type=kind, param=param, code=code)
+    return msgspec.json.encode(OpenAiErrorResponse(error))

@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from moot.engine.tools.approvals import approval_instructions
 from moot.server.openai.schemas import FinishReason
-from moot.types.chunks import FinishReason as ModelFinishReason
 from moot.types.chunks import Usage
 from moot.types.errors import ProviderError
 from moot.types.events import (
@@ -28,21 +27,16 @@ from moot.types.events import (
     TurnStarted,
 )
 from moot.types.faults import make_fault
+from moot.types.modes import TURN_LABELS
 from moot.types.run_plan import RunPlan
 from moot.types.run_state import RunState
 
-TRANSIENT_NOTICES: frozenset[NoticeKind] = frozenset(
-    {"retry", "waiting", "next_key"}
-)  # not shown: they mean nothing once the answer arrives
-STAGE_LABELS = {"initial": "first answer", "debate": "having read the others", "cross_talk": "to the others"}
+# Not shown: they mean nothing once the answer arrives.
+TRANSIENT_NOTICES: frozenset[NoticeKind] = frozenset({"retry", "waiting", "next_key"})
 RESTART_MARKER = "\n\n[The text above was cut off. The answer restarts here:]\n\n"
 STOPPED_MESSAGE = "The run was stopped before it finished."
 NO_ANSWER_MESSAGE = "No participant answered."
 PARTIAL_EVENTS = (TurnStarted, TextDelta, ThoughtDelta, TextRetracted, ApprovalRequested)
-FINISH_REASONS: dict[ModelFinishReason, FinishReason] = {
-    "length": "length",
-    "content_filter": "content_filter",
-}
 
 
 class TextPiece(Struct, frozen=True):
@@ -50,15 +44,14 @@ class TextPiece(Struct, frozen=True):
     is_content: bool  # False: reasoning
 
 
-class _PendingTurn:
+class _PendingTurn(Struct):
     """Buffered text of a turn that is not written to the end yet."""
 
-    def __init__(self) -> None:
-        self.pending_texts: list[str] = []
-        self.has_text = False  # since the start or the last restart of the turn
-        self.has_thoughts = False
-        self.has_output = False  # the client has received text of this turn
-        self.is_finished = False
+    pending_texts: list[str] = []
+    has_text: bool = False  # since the start or the last restart of the turn
+    has_thoughts: bool = False
+    has_output: bool = False  # the client has received text of this turn
+    is_finished: bool = False
 
 
 class ResponseText:
@@ -194,7 +187,8 @@ class ResponseText:
     def _finish_run(self, event: RunEnded) -> Iterator[TextPiece]:
         yield from self._emit_pending()
         if event.status != "completed":
-            self.failure = self._run_failure(event)
+            fault = self._run.fault if event.status == "failed" else None
+            self.failure = ProviderError(fault or make_fault("api_error", STOPPED_MESSAGE))
             return
         if not self.content.strip():
             yield from self._fallback_answers()
@@ -211,10 +205,6 @@ class ResponseText:
             note = f"\n\n{_status_note(turn)}" if turn.status != "completed" else ""
             self.finish = _finish_reason(turn) or self.finish
             yield TextPiece(f"{self._separator(is_content=True)}{name}{turn.message.text}{note}", is_content=True)
-
-    def _run_failure(self, event: RunEnded) -> ProviderError:
-        fault = self._run.fault if event.status == "failed" else None
-        return ProviderError(fault or make_fault("api_error", STOPPED_MESSAGE))
 
     def _is_content(self, turn_key: TurnKey) -> bool:
         """True if the turn is part of the final answer in this mode, False if it is reasoning."""
@@ -234,7 +224,7 @@ class ResponseText:
         gap = self._separator(is_content=is_content)
         if not self._has_several_participants or (is_content and turn_key.stage == "synthesis"):
             return gap
-        stage = STAGE_LABELS.get(turn_key.stage, f"round {turn_key.round + 1}" if turn_key.stage == "round" else "")
+        stage = TURN_LABELS.get(turn_key.stage, "").format(number=turn_key.round + 1)
         name = self._participant_name(turn_key)
         label = f"{name}, {stage}" if stage and not (is_content and turn_key.stage == "round") else name
         return f"{gap}**{label}**\n\n"
@@ -248,9 +238,11 @@ class ResponseText:
 
 def _finish_reason(event: TurnEnded) -> FinishReason | None:
     """Return None for a complete answer. OpenAI has no reason for a partial answer, so it becomes `length`."""
-    if event.finish_reason in FINISH_REASONS:
-        return FINISH_REASONS[event.finish_reason]
-    return "length" if event.status == "partial" else None
+    match event.finish_reason:
+        case "length" | "content_filter" as reason:
+            return reason
+        case _:
+            return "length" if event.status == "partial" else None
 
 
 def _status_note(event: TurnEnded) -> str:

@@ -1,7 +1,7 @@
 """The stateless endpoint: one request runs one agent's turn. The client keeps all state."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -11,16 +11,17 @@ from litestar.di import NamedDependency as Given
 from litestar.params import JSONBody
 
 from moot.engine.model_resolution import ModelResolver
+from moot.engine.runs.ephemeral import EphemeralRuns
 from moot.providers.registry import ResolvedModel
 from moot.server.errors import Problem, ProblemResponse
 from moot.server.rate_limits import model_request_rate
 from moot.server.sse import SSE_MEDIA_TYPE, SseConnections
+from moot.services.billing import AccountBudgetGuard
 from moot.services.discussions import DiscussionService
-from moot.services.stateless import ChainsByModel, StatelessService
-from moot.services.stateless_request import parse_lesson
+from moot.services.model_tasks import ModelTasks
+from moot.services.stateless import StatelessTurn, parse_lesson, stream_chat_events
 from moot.store.billing.budgets import Budgets
 from moot.types.accounts import Caller
-from moot.types.billing import Payer
 from moot.types.errors import MissingKey, UsageError
 from moot.types.stateless import EVENT_FRAMES, EVENT_NAMES, ChatEvent, ChatRequest
 from moot.types.streams import HEARTBEAT, BatchStream
@@ -45,7 +46,8 @@ async def stream_chat(
     caller: Given[Caller],
     discussion_service: Given[DiscussionService],
     model_resolver: Given[ModelResolver],
-    stateless: Given[StatelessService],
+    stateless_turns: Given[EphemeralRuns],
+    model_tasks: Given[ModelTasks],
     sse_connections: Given[SseConnections],
     budgets: Given[Budgets],
 ) -> Response[str]:
@@ -56,14 +58,17 @@ async def stream_chat(
     """
     discussion_service.reject_if_draining()
     lesson = await asyncio.to_thread(parse_lesson, data)  # in a thread: a long request is slow to parse
-    chains = await _resolve_models(model_resolver, caller, data)
-    payer = None if data.api_key else Payer(tenant=caller.tenant, account=caller.account)
-    if payer is not None:
+    turn = StatelessTurn(lesson, await _resolve_models(model_resolver, caller, data))
+    budget_guard = None if data.api_key else AccountBudgetGuard(model_tasks, caller)
+    if budget_guard is not None:
         await budgets.reject_if_spent(caller.account)
-    return sse_connections.stream_response(_chat_frames(stateless.stream_turn(lesson, chains, payer)), caller)
+    chat_events = stream_chat_events(lesson, stateless_turns.stream(turn, budget_guard))
+    return sse_connections.stream_response(_chat_frames(chat_events), caller)
 
 
-async def _resolve_models(model_resolver: ModelResolver, caller: Caller, request: ChatRequest) -> ChainsByModel:
+async def _resolve_models(
+    model_resolver: ModelResolver, caller: Caller, request: ChatRequest
+) -> Mapping[str, Sequence[ResolvedModel]]:
     """Resolve each model of the request. Errors name the field that contains the model."""
     models = {"model": request.model}
     models |= {

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from moot.server.openai.request import (
+from moot.server.openai.runner import (
     FILES_ONLY_TEXT,
     CompletionInput,
-    apply_request_settings,
+    apply_settings,
     parse_messages,
     reject_unsupported_fields,
 )
@@ -189,8 +189,6 @@ def test_neutral_and_ignored_fields_are_accepted(more: dict[str, Any]) -> None:
 
 def test_request_settings_apply_to_participants_only_when_given() -> None:
     who = Participant("alpha", "Alpha", "x/y", temperature=1.0, max_tokens=9, thinking="low")
-    assert apply_request_settings(completion_request(), who) == who
-    changed = apply_request_settings(
-        completion_request(temperature=0, max_completion_tokens=5, reasoning_effort="xhigh"), who
-    )
+    assert apply_settings(completion_request(), who) == who
+    changed = apply_settings(completion_request(temperature=0, max_completion_tokens=5, reasoning_effort="xhigh"), who)
     assert (changed.temperature, changed.max_tokens, changed.thinking) == (0, 5, "high")

@@ -3,17 +3,13 @@
 from msgspec.structs import replace
 
 from moot.services.run_reports import RunReport
-from moot.transcript.html import escape_html
-from moot.transcript.html_debate import render_debate_report
-from moot.transcript.labels import ParticipantNames, build_run_report
+from moot.transcript.html_format import HtmlFormat
 from tests.support.safe_html import ParsedHtml, parse_safe_html
 from tests.support.transcript_samples import LESSON_REPORT, REPORT
 
-NAMES = ParticipantNames(alpha="Alpha", beta="Beta", gamma="Gamma")
-
 
 def parse_report_html(report: RunReport) -> ParsedHtml:
-    return parse_safe_html(render_debate_report(build_run_report(report, NAMES), lambda who: escape_html(NAMES[who])))
+    return parse_safe_html(HtmlFormat().render_report(report))
 
 
 def test_summary_is_table_of_positions() -> None:

@@ -4,7 +4,7 @@ from io import StringIO
 
 from inline_snapshot import snapshot
 
-from moot.terminal.lesson import LessonReader
+from moot.terminal.readers import LessonReader
 from moot.types.actions import Action
 from moot.types.drawing import ClearWhiteboard, DrawText
 from moot.types.events import ActionRejected, ActionTaken, Event, RunStarted, SpeakerSelected

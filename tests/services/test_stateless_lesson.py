@@ -7,7 +7,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from moot.prompts.tasks.director import decide_by_rules
-from moot.services.stateless_request import MAX_OTHER_ACTIONS, Lesson
+from moot.services.stateless import MAX_OTHER_ACTIONS, Lesson
 from moot.types.chunks import Text
 from moot.types.errors import UsageError
 from moot.whiteboard.describe import describe_board

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from moot.server.openai.response import (
+from moot.server.openai.routes import (
     ChunkEncoder,
     IdempotentReply,
     collect_completion,

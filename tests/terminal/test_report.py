@@ -1,21 +1,62 @@
+"""The report after a debate, and its tables."""
+
 from io import StringIO
 
 import pytest
 from inline_snapshot import snapshot
 from rich.console import Console
 
-from moot.terminal.debate_report import build_debate_report
-from moot.terminal.debate_tables import render_debate_tables
+from moot.terminal.columns import render_debate_tables
+from moot.terminal.readers import build_debate_report
+from moot.transcript.debate_report import Paragraph, build_report
 from moot.types.events import Event
+from moot.types.faults import make_fault
 from moot.types.run_state import fold_events
-from tests.support.debate_samples import ANALYSIS_EVENTS, HOSTILE_SUMMARY, debate_events
+from tests.support.debate_samples import (
+    ANALYSIS_EVENTS,
+    DEBATE_CLAIMS,
+    HOSTILE_SUMMARY,
+    RANKING,
+    RUN_STARTED,
+    SUMMARY,
+    debate_events,
+    stage_started,
+)
+from tests.support.run_events import run_started, turn_ended
 
+NAMES = {"alpha": "Alpha", "beta": "Beta", "gamma": "Gamma"}
 STYLES = {"alpha": "cyan", "beta": "magenta", "gamma": "green"}
+
+
+def total_text(*events: Event) -> str:
+    report = build_debate_report(fold_events(events))
+    assert report is not None
+    (total,) = report.sections[-1]
+    assert isinstance(total, Paragraph)
+    return total.text
+
+
+def test_report_has_summary_ranking_and_claims_of_run() -> None:
+    report = build_report(NAMES, "Cost: $0.95", summary=SUMMARY, ranking=RANKING, claims=DEBATE_CLAIMS)
+    assert build_debate_report(fold_events(debate_events(*ANALYSIS_EVENTS))) == report
+
+
+def test_report_needs_answer() -> None:
+    refused = turn_ended("alpha", status="failed", error=make_fault("auth", "Key rejected."))
+    assert build_debate_report(fold_events([run_started("a/one"), stage_started("initial"), refused])) is None
+
+
+def test_total_cost_includes_turns_and_analyses() -> None:
+    turns = [turn_ended("alpha", "Yes.", cost=0.1), turn_ended("beta", cost=0.01)]
+    assert total_text(RUN_STARTED, *turns, *ANALYSIS_EVENTS) == "Cost: $1.06"
+    assert total_text(RUN_STARTED, turn_ended("alpha", cost=None), *ANALYSIS_EVENTS) == "Cost: unknown"
 
 
 def draw_tables(*analyses: Event, width: int = 80, terminal: bool = False) -> str:
     run, file = fold_events(debate_events(*analyses)), StringIO()
-    tables = render_debate_tables(build_debate_report(run), STYLES)
+    report = build_debate_report(run)
+    assert report is not None
+    tables = render_debate_tables(report, STYLES)
     Console(file=file, width=width, force_terminal=terminal, highlight=False).print(tables)
     return file.getvalue()
 

@@ -2,7 +2,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moot.server.mcp.report import (
+from moot.server.mcp.ask import (
     MAX_RESULT_CHARS,
     TAIL_CHARS,
     McpRunReport,
@@ -50,8 +50,8 @@ def test_report_returns_progress_text_for_events() -> None:
         RunEnded(status="completed"),
     )
     assert progress_texts == [
-        "Round 1 begins.",
-        "The cross-talk begins.",
+        "Stage: Round 1.",
+        "Stage: To each other.",
         "Alpha is asked (a/one).",
         "Trying again.",
         "Alpha has ended: completed.",
