@@ -183,7 +183,7 @@ STAGE_TITLES: Mapping[str, str] = {
     "cross_talk": "To each other",
     "synthesis": "Synthesis",
     LESSON_STAGE: "Turn {number}",
-    "continue": "The table goes on",
+    "continue": "Continued",
 }
 # After the name of a participant, to tell its turns apart. The other stages need none.
 TURN_LABELS: Mapping[str, str] = {
