@@ -15,12 +15,12 @@ from litestar.di import Provide
 from msgspec import UnsetType, inspect
 from msgspec.structs import fields
 
+from moot.app.container import Services
 from moot.engine.tools.toolset import REFUSALS
 from moot.server.app import ROUTES
 from moot.server.errors import Problem
 from moot.server.event_cursors import Resync
 from moot.server.openapi import MultipartForm, Operation, list_operations
-from moot.server.services import Services
 from moot.types import discussions
 from moot.types.discussion_events import DiscussionEvent
 from moot.types.events import Event

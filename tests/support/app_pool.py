@@ -8,11 +8,11 @@ from typing import Any, cast
 from litestar import Litestar
 from litestar.di import Provide
 
+from moot.app.container import Services
 from moot.app.lifecycle import Worker
 from moot.server.app import create_app
 from moot.server.auth import Authentication
 from moot.server.routes.health import MetricsAccess
-from moot.server.services import Services
 from moot.types.accounts import Caller
 
 FREE_APPS: list[Litestar] = []
@@ -33,12 +33,11 @@ def pooled_app_factory() -> Iterator[CreateApp]:
             build_free_app()
         app = FREE_APPS.pop()
         used.append(app)
-        parts = {field.name: getattr(services, field.name) for field in fields(services)}
         _set_dependencies(
             app,
             Authentication(services.accounts, services.rate_limits, local),
             {"limits": services.rate_limits, "mcp": services.mcp},
-            {**parts, "metrics_access": MetricsAccess(metrics_token, is_local=local is not None)},
+            {**vars(services), "metrics_access": MetricsAccess(metrics_token, is_local=local is not None)},
         )
         return app
 

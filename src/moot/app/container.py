@@ -1,6 +1,7 @@
 """Composition root of `moot serve`: builds the engine and the services from the settings and the stores."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from moot.engine.attachments import Attachments
 from moot.engine.call_limiter import CallLimiter
@@ -17,10 +18,9 @@ from moot.engine.tools.insight_search import InsightSearch
 from moot.engine.turns.model_caller import ModelCaller
 from moot.engine.turns.token_estimates import ContextLimits, count_answer_tokens
 from moot.engine.whiteboards import Whiteboards
-from moot.providers.embeddings import resolve_embedder
+from moot.providers.embeddings import HttpEmbedder, resolve_embedder
 from moot.providers.registry import Registry
 from moot.server.auth import Revocations
-from moot.server.draft_validation import DraftValidator
 from moot.server.mcp.ask import AskRunner
 from moot.server.mcp.routes import McpApp
 from moot.server.mcp.tools import McpTools
@@ -28,7 +28,6 @@ from moot.server.openai.runner import CompletionRunner, RunEventReader
 from moot.server.openai.virtual_models import VirtualModels
 from moot.server.rate_limits import RateLimits
 from moot.server.routes.files import Uploads
-from moot.server.services import Services
 from moot.server.sse import SseConnections
 from moot.services.billing import BudgetService
 from moot.services.channel_memory import ChannelMemory
@@ -39,7 +38,6 @@ from moot.services.evaluations.judge import Judge
 from moot.services.image_renderer import ImageRenderer
 from moot.services.knowledge import KnowledgeService
 from moot.services.model_tasks import ModelTasks
-from moot.services.participants import ParticipantResolver
 from moot.services.persona_suggestions import PersonaSuggestions
 from moot.services.prompt_replay import PromptReplay
 from moot.services.retries import RetryService
@@ -49,7 +47,23 @@ from moot.services.stateless import StatelessService
 from moot.services.titles import TitleGenerator
 from moot.services.versions import VersionService
 from moot.settings import Settings
-from moot.store.runs.runs import RunLease
+from moot.store.accounts.accounts import Accounts
+from moot.store.accounts.provider_keys import ProviderKeys
+from moot.store.accounts.tool_servers import ToolServers
+from moot.store.billing.budgets import Budgets
+from moot.store.billing.token_rates import TokenRates
+from moot.store.billing.usage import UsageReports
+from moot.store.database import Database
+from moot.store.discussions.discussions import Discussions
+from moot.store.discussions.files import Files
+from moot.store.library.evaluations import Evaluations
+from moot.store.library.insights import Insights
+from moot.store.library.personas import Personas
+from moot.store.library.presets import Presets
+from moot.store.library.projects import Projects
+from moot.store.runs.approvals import Approvals
+from moot.store.runs.event_log import EventLog
+from moot.store.runs.runs import RunLease, Runs
 from moot.store.stores import Stores
 from moot.transcript.export import TranscriptExporter
 from moot.types.discussions import Message
@@ -116,33 +130,82 @@ async def _record_usage(stores: Stores, lease: RunLease, turns: Sequence[Message
     await stores.token_rates.add_counts(count_answer_tokens(turns))
 
 
+@dataclass(kw_only=True)
+class Services:
+    """What route handlers use. A handler names a field as a parameter, and Litestar injects the value."""
+
+    accounts: Accounts
+    approvals: Approvals
+    attachments: Attachments
+    budget_service: BudgetService
+    budgets: Budgets
+    completion_runner: CompletionRunner
+    database: Database
+    discussion_changes: DiscussionChanges
+    discussion_service: DiscussionService
+    discussions: Discussions
+    embedder: HttpEmbedder | None
+    evaluation_judge: Judge
+    evaluations: Evaluations
+    event_hub: EventHub
+    events: EventLog
+    file_store: Files
+    image_renderer: ImageRenderer
+    improvement_applier: ImprovementApplier
+    improvements: PersonaImprover
+    insights: Insights
+    knowledge: KnowledgeService
+    mcp: McpApp
+    model_resolver: ModelResolver
+    persona_suggestions: PersonaSuggestions
+    personas: Personas
+    presets: Presets
+    projects: Projects
+    prompt_replay: PromptReplay
+    provider_keys: ProviderKeys
+    rate_limits: RateLimits
+    registry: Registry
+    retries: RetryService
+    revocations: Revocations
+    run_planner: RunPlanner
+    run_reports: RunReports
+    runs: Runs
+    sse_connections: SseConnections
+    stateless: StatelessService
+    token_rates: TokenRates
+    tool_catalog: ToolCatalog
+    tool_servers: ToolServers
+    transcripts: TranscriptExporter
+    turn_versions: VersionService
+    uploads: Uploads
+    usage_reports: UsageReports
+    virtual_models: VirtualModels
+    whiteboards: Whiteboards
+
+
 def build_services(settings: Settings, stores: Stores, engine: Engine) -> Services:
     """Raises UsageError if the settings name an unknown model."""
     registry, model_resolver, model_tasks = engine.registry, engine.model_resolver, engine.model_tasks
     models = model_resolver.resolve_with_fallbacks
     context_limits = ContextLimits(stores.token_rates, registry, settings.fallback)
     attachments = Attachments(stores.files, registry)
-    run_planner = RunPlanner(stores.personas, stores.projects, context_limits)
+    run_planner = RunPlanner(registry, stores.personas, stores.projects, context_limits, engine.tool_catalog)
+    _check_models(settings, run_planner)
     budget_service = BudgetService(stores, models)
     start_run = engine.run_manager.start_run
     memory, task_model = engine.channel_memory, settings.task_model
     discussion_service = DiscussionService(
         stores, run_planner, start_run, attachments, engine.titles, budget_service, memory, task_model
     )
-    participant_resolver = ParticipantResolver(registry, stores.personas, engine.tool_catalog)
-    _check_models(settings, participant_resolver)
-    draft_validator = DraftValidator(participant_resolver, stores.personas, stores.projects)
     default_participants = DefaultParticipants(model_resolver, registry, settings.participants, settings.model)
-    virtual_models = VirtualModels(
-        discussion_service, run_planner, participant_resolver, default_participants, stores.presets
-    )
+    virtual_models = VirtualModels(discussion_service, run_planner, default_participants, stores.presets)
     event_reader = RunEventReader(engine.event_hub, stores.events, stores.runs)
     completion_runner = CompletionRunner(
         stores, virtual_models, model_resolver, engine.ephemeral_runs, model_tasks, discussion_service, event_reader
     )
     rate_limits = RateLimits(stores.rate_limiter, settings.rates)
     revocations = Revocations(stores.accounts)
-    ask_runner = AskRunner(stores, discussion_service, draft_validator, rate_limits, engine.event_hub, revocations)
+    ask_runner = AskRunner(stores, discussion_service, run_planner, rate_limits, engine.event_hub, revocations)
     transcripts = TranscriptExporter(stores)
     knowledge = KnowledgeService(stores, models, model_tasks, engine.embedder)
     judge = Judge(stores, models, model_tasks)
@@ -158,7 +221,6 @@ def build_services(settings: Settings, stores: Stores, engine: Engine) -> Servic
         discussion_changes=engine.discussion_changes,
         discussion_service=discussion_service,
         discussions=stores.discussions,
-        draft_validator=draft_validator,
         embedder=engine.embedder,
         evaluation_judge=judge,
         evaluations=stores.evaluations,
@@ -172,7 +234,6 @@ def build_services(settings: Settings, stores: Stores, engine: Engine) -> Servic
         knowledge=knowledge,
         mcp=McpApp(McpTools(stores, ask_runner, transcripts, knowledge, rate_limits, engine.embedder)),
         model_resolver=model_resolver,
-        participant_resolver=participant_resolver,
         persona_suggestions=PersonaSuggestions(stores.personas, models, model_tasks),
         personas=stores.personas,
         presets=stores.presets,
@@ -200,11 +261,11 @@ def build_services(settings: Settings, stores: Stores, engine: Engine) -> Servic
     )
 
 
-def _check_models(settings: Settings, participant_resolver: ParticipantResolver) -> None:
+def _check_models(settings: Settings, run_planner: RunPlanner) -> None:
     for name, others in settings.fallback.items():
         for model in (name, *others):
-            participant_resolver.check_model(model, f"fallback of {name} in the settings")
+            run_planner.check_model(model, f"fallback of {name} in the settings")
     named = {"task_model": (settings.task_model,) if settings.task_model else (), "participants": settings.participants}
     for field, models in named.items():
         for model in models:
-            participant_resolver.check_model(model, f"{field} in the settings")
+            run_planner.check_model(model, f"{field} in the settings")

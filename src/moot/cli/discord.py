@@ -71,7 +71,7 @@ async def build_discord_deps(worker: "Worker", app_settings: "Settings") -> "Dis
         discussion_changes=services.discussion_changes,
         files=stores.files,
         personas=stores.personas,
-        participant_resolver=services.participant_resolver,
+        run_planner=services.run_planner,
         whiteboards=services.whiteboards,
         image_renderer=services.image_renderer,
         approvals=stores.approvals,

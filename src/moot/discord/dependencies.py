@@ -10,7 +10,7 @@ from moot.engine.events.hub import EventHub
 from moot.engine.whiteboards import Whiteboards
 from moot.services.discussions import DiscussionService
 from moot.services.image_renderer import ImageRenderer
-from moot.services.participants import ParticipantResolver
+from moot.services.run_plans import RunPlanner
 from moot.store.database import Database
 from moot.store.discord.channels import Channels
 from moot.store.discussions.discussions import Discussions
@@ -40,7 +40,7 @@ class DiscordDeps(Struct, frozen=True, kw_only=True):
     discussion_changes: DiscussionChanges
     files: Files
     personas: Personas
-    participant_resolver: ParticipantResolver
+    run_planner: RunPlanner
     whiteboards: Whiteboards
     image_renderer: ImageRenderer
     approvals: Approvals

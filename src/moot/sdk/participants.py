@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from moot.prompts.library import builtin_personas, persona_prompt
-from moot.services.participants import ParticipantInput
+from moot.services.run_plans import ParticipantInput
 from moot.services.validation_messages import explain_validation_error
 from moot.types.billing import MaxCostUsd
 from moot.types.errors import NotFound, UsageError

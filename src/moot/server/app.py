@@ -1,7 +1,6 @@
 """The Litestar application: routes, dependencies, authentication and error handlers."""
 
-from dataclasses import fields
-from typing import Any
+from typing import Any, Protocol
 
 from litestar import Litestar
 from litestar.datastructures import State
@@ -11,10 +10,10 @@ from litestar.types import ControllerRouterHandler
 from moot.server import openapi
 from moot.server.auth import Authentication, provide_caller
 from moot.server.errors import EXCEPTION_HANDLERS
-from moot.server.mcp.routes import mcp_endpoint
+from moot.server.mcp.routes import McpApp, mcp_endpoint
 from moot.server.openai.errors import wrap_error_handler
 from moot.server.openai.routes import CompletionRoutes
-from moot.server.rate_limits import request_rate
+from moot.server.rate_limits import RateLimits, request_rate
 from moot.server.request_body import JsonRequest, reject_nul
 from moot.server.routes import health
 from moot.server.routes.accounts import AccountRoutes
@@ -37,7 +36,7 @@ from moot.server.routes.transcripts import TranscriptRoutes
 from moot.server.routes.usage import BudgetRoutes, UsageRoutes
 from moot.server.routes.versions import VersionRoutes
 from moot.server.routes.whiteboard import WhiteboardRoutes
-from moot.server.services import Services
+from moot.store.accounts.accounts import Accounts
 from moot.types.accounts import Caller
 
 MAX_BODY = 1_000_000
@@ -72,15 +71,23 @@ ROUTES: list[ControllerRouterHandler] = [
 ]
 
 
-def create_app(services: Services, local_caller: Caller | None, metrics_token: str | None = None) -> Litestar:
-    """Inject the fields of `services` into handlers by parameter name. With a `local_caller`, requests need no login."""
+class AppServices(Protocol):
+    """What the application itself uses. The handlers use more, by the names of their parameters."""
+
+    accounts: Accounts
+    rate_limits: RateLimits
+    mcp: McpApp
+
+
+def create_app(services: AppServices, local_caller: Caller | None, metrics_token: str | None = None) -> Litestar:
+    """Inject the attributes of `services` into handlers by parameter name. With a `local_caller`, requests need no login."""
     metrics_access = MetricsAccess(metrics_token, is_local=local_caller is not None)
     return Litestar(
         route_handlers=ROUTES,
         dependencies={
             "caller": provide_caller,
             "metrics_access": _provide_constant(metrics_access),
-            **{field.name: _provide_constant(getattr(services, field.name)) for field in fields(services)},
+            **{name: _provide_constant(value) for name, value in vars(services).items()},
         },
         middleware=[Authentication(services.accounts, services.rate_limits, local_caller)],
         guards=[request_rate, reject_nul],

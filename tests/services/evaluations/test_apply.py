@@ -109,7 +109,7 @@ async def test_apply_improvement_is_rejected_when_participant_has_other_persona(
 ) -> None:
     evaluation = await create_improved_evaluation(harness, persona=SCEPTIC)
     message = await harness.services.discussions.find_message(ANNA, evaluation.message)
-    participants = await harness.services.participant_resolver.resolve_participants(ANNA, ["scripted/alpha"])
+    participants = await harness.services.run_planner.assign_participants(ANNA, ["scripted/alpha"])
     await harness.services.discussions.update_discussion(ANNA, message.discussion, {"participants": participants})
     with pytest.raises(Conflict, match="another persona"):
         await harness.services.improvement_applier.apply_improvement(CALLER, evaluation.id)

@@ -13,8 +13,8 @@ from moot.server.errors import MSGSPEC_FIELD_NAME
 from moot.server.mcp.ask import AskInput, AskRunner, ProgressCallback
 from moot.server.rate_limits import RateLimits
 from moot.server.request_body import strip_nul
-from moot.server.schemas import Id
 from moot.services.knowledge import KnowledgeService
+from moot.services.run_plans import Id
 from moot.services.validation_messages import explain_validation_error
 from moot.store.stores import Stores
 from moot.transcript.export import TranscriptExporter

@@ -9,20 +9,11 @@ from msgspec import Struct
 
 from moot.engine.attachments import Attachments
 from moot.prompts.parts import PromptParts, build_prompt_parts
-from moot.server.draft_validation import DraftValidator
 from moot.server.rate_limits import RateLimits, message_rate
-from moot.server.schemas import (
-    ContinueRequest,
-    DiscussionChange,
-    DiscussionDraft,
-    IdempotencyKey,
-    MessageDraft,
-    PageCursor,
-    PageLimit,
-    require_text,
-)
+from moot.server.schemas import ContinueRequest, IdempotencyKey, MessageDraft, PageCursor, PageLimit
 from moot.services.discussions import DiscussionService, NewMessage, StartedRun
 from moot.services.prompt_replay import PromptReplay
+from moot.services.run_plans import DiscussionChange, DiscussionDraft, RunPlanner, require_text
 from moot.store.database import Database
 from moot.store.discussions.discussions import DiscussionPage, Discussions
 from moot.store.runs.findings import load_results_and_notices
@@ -60,14 +51,14 @@ class DiscussionRoutes(Controller):
         data: JSONBody[DiscussionDraft],
         caller: Given[Caller],
         discussion_service: Given[DiscussionService],
-        draft_validator: Given[DraftValidator],
+        run_planner: Given[RunPlanner],
         rate_limits: Given[RateLimits],
         idempotency_key: IdempotencyKey = None,
     ) -> StartedRun:
         """Respond before any model is called. The answers arrive as events of the run."""
-        new_discussion = await draft_validator.validate_draft(caller, data, data.participants)
+        new_discussion, prompts = await run_planner.check_draft(caller.tenant, data)
         await rate_limits.count_run_start(caller.account, new_discussion.mode)
-        return await discussion_service.create(caller, new_discussion, idempotency_key)
+        return await discussion_service.create(caller, new_discussion, idempotency_key, prompts)
 
     @get(summary="List discussions, newest first")
     async def list_discussions(
@@ -115,11 +106,11 @@ class DiscussionRoutes(Controller):
         data: JSONBody[DiscussionChange],
         caller: Given[Caller],
         discussions: Given[Discussions],
-        draft_validator: Given[DraftValidator],
+        run_planner: Given[RunPlanner],
     ) -> Discussion:
         """Active runs keep their settings. The change applies to the next run."""
         current = await discussions.get_discussion(caller.tenant, id)
-        changes = await draft_validator.validate_change(caller, data, current)
+        changes = await run_planner.check_change(caller.tenant, data, current)
         return await discussions.update_discussion(caller.tenant, id, changes) if changes else current
 
     @post("/{id:str}/messages", status_code=202, guards=[message_rate], summary="Send a message")

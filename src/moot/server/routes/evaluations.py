@@ -16,7 +16,7 @@ from moot.services.discussions import DiscussionService
 from moot.services.evaluations.apply import ImprovementApplier
 from moot.services.evaluations.improve import PersonaImprover
 from moot.services.evaluations.judge import EvaluationResult, Judge
-from moot.services.participants import ParticipantResolver
+from moot.services.run_plans import RunPlanner
 from moot.store.discussions.discussions import Discussions
 from moot.store.library.evaluations import Evaluations
 from moot.types.accounts import Caller
@@ -41,7 +41,7 @@ class EvaluationRoutes(Controller):
         data: JSONBody[AssertionsInput],
         request: Request[Caller, Any, Any],
         discussion_service: Given[DiscussionService],
-        participant_resolver: Given[ParticipantResolver],
+        run_planner: Given[RunPlanner],
         revocations: Given[Revocations],
         evaluation_judge: Given[Judge],
     ) -> EvaluationResult:
@@ -49,7 +49,7 @@ class EvaluationRoutes(Controller):
         discussion_service.reject_if_draining()
         assertions = parse_assertions(data.assertions)
         if data.judge is not None:
-            participant_resolver.check_model(data.judge, "judge")
+            run_planner.check_model(data.judge, "judge")
         evaluation = evaluation_judge.evaluate_answer(request.user, id, assertions, data.judge)
         return await run_until_disconnect(request, revocations, evaluation)
 

@@ -12,8 +12,8 @@ from moot.server.disconnects import run_until_disconnect
 from moot.server.rate_limits import model_request_rate
 from moot.server.sse import SSE_MEDIA_TYPE, SseConnections, start_event_stream
 from moot.services.discussions import DiscussionService
-from moot.services.participants import ParticipantResolver
 from moot.services.persona_suggestions import ClarifyingQuestions, PersonaSuggestions
+from moot.services.run_plans import RunPlanner
 from moot.types.accounts import Caller
 from moot.types.personas import MAX_QUESTIONS, Situation, SituationAnswer
 from moot.types.primitives import ModelName
@@ -44,13 +44,13 @@ class PersonaSuggestionRoutes(Controller):
         data: JSONBody[SituationInput],
         request: Request[Caller, Any, Any],
         discussion_service: Given[DiscussionService],
-        participant_resolver: Given[ParticipantResolver],
+        run_planner: Given[RunPlanner],
         revocations: Given[Revocations],
         persona_suggestions: Given[PersonaSuggestions],
     ) -> ClarifyingQuestions:
         """Respond with up to three questions when the model has answered."""
         discussion_service.reject_if_draining()
-        participant_resolver.check_model(data.model, "model")
+        run_planner.check_model(data.model, "model")
         task = persona_suggestions.ask_questions(request.user, data.situation, data.model)
         return await run_until_disconnect(request, revocations, task)
 
@@ -65,12 +65,12 @@ class PersonaSuggestionRoutes(Controller):
         data: JSONBody[SuggestionRequest],
         caller: Given[Caller],
         discussion_service: Given[DiscussionService],
-        participant_resolver: Given[ParticipantResolver],
+        run_planner: Given[RunPlanner],
         persona_suggestions: Given[PersonaSuggestions],
         sse_connections: Given[SseConnections],
     ) -> Response[str]:
         """Send each persona as soon as it is complete, two per category. Suggestions are not stored."""
         discussion_service.reject_if_draining()
-        participant_resolver.check_model(data.model, "model")
+        run_planner.check_model(data.model, "model")
         events = persona_suggestions.suggest_personas(caller, data.situation, data.answers, data.model)
         return sse_connections.stream_response(await start_event_stream(events), caller)

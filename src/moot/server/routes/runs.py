@@ -12,8 +12,8 @@ from moot.server.event_cursors import parse_event_seq, resync_frame
 from moot.server.rate_limits import model_request_rate
 from moot.server.schemas import RetryRequest, StopRequest
 from moot.server.sse import SSE_MEDIA_TYPE, SseConnections
-from moot.services.participants import ParticipantResolver
 from moot.services.retries import RetryService
+from moot.services.run_plans import RunPlanner
 from moot.services.run_reports import LaneThread, RunReport, RunReports
 from moot.store.discussions.discussions import Discussions
 from moot.store.runs.event_log import EventLog
@@ -56,7 +56,7 @@ class LaneRoutes(Controller):
         participant: FromPath[str],
         caller: Given[Caller],
         retries: Given[RetryService],
-        participant_resolver: Given[ParticipantResolver],
+        run_planner: Given[RunPlanner],
         data: JSONBody[RetryRequest | None] = None,
     ) -> Run:
         """If the stage is still active, the participant rejoins it. Else the run is resumed.
@@ -65,7 +65,7 @@ class LaneRoutes(Controller):
         """
         model = data.model if data else None
         if model is not None:
-            participant_resolver.check_model(model, "model")
+            run_planner.check_model(model, "model")
         return await retries.retry_run(caller, id, participant, model)
 
     @post(

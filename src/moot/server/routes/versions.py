@@ -6,8 +6,8 @@ from litestar.params import FromPath, JSONBody
 
 from moot.server.rate_limits import message_rate
 from moot.server.routes.discussions import AcceptedRun
-from moot.server.schemas import IdempotencyKey, MessageEdit, RegenerateRequest, VersionSelection, require_text
-from moot.services.participants import ParticipantResolver
+from moot.server.schemas import IdempotencyKey, MessageEdit, RegenerateRequest, VersionSelection
+from moot.services.run_plans import RunPlanner, require_text
 from moot.services.versions import VersionService
 from moot.types.accounts import Caller
 from moot.types.discussions import Message
@@ -25,7 +25,7 @@ class VersionRoutes(Controller):
         turn: FromPath[str],
         caller: Given[Caller],
         turn_versions: Given[VersionService],
-        participant_resolver: Given[ParticipantResolver],
+        run_planner: Given[RunPlanner],
         data: JSONBody[RegenerateRequest | None] = None,
         idempotency_key: IdempotencyKey = None,
     ) -> AcceptedRun:
@@ -36,7 +36,7 @@ class VersionRoutes(Controller):
         """
         model = data.model if data else None
         if model is not None:
-            participant_resolver.check_model(model, "model")
+            run_planner.check_model(model, "model")
         started = await turn_versions.regenerate_answer(caller, id, turn, model, idempotency_key)
         return AcceptedRun(message=started.message, run=started.run)
 
