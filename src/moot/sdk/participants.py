@@ -114,7 +114,7 @@ def validate_options(
     try:
         return msgspec.convert({**arguments, **options, "rounds": rounds, "max_cost_usd": max_cost_usd}, AskOptions)
     except msgspec.ValidationError as error:
-        raise UsageError(_validation_message(str(error))) from None
+        raise UsageError(": ".join(explain_validation_error(str(error), AskOptions))) from None
 
 
 def _participant_fields(one: str | ParticipantSpec) -> object:
@@ -122,9 +122,3 @@ def _participant_fields(one: str | ParticipantSpec) -> object:
     if not isinstance(one, ParticipantSpec):
         return one
     return {name: value for name, value in asdict(one).items() if name != "prompt"}
-
-
-def _validation_message(error: str) -> str:
-    message, _, path = error.rpartition(" - at `$.")
-    field = path.rstrip("`")
-    return f"{field}: {explain_validation_error(message, AskOptions, field)}"

@@ -9,7 +9,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from moot.providers.embeddings import HttpEmbedder
-from moot.server.errors import MSGSPEC_FIELD_NAME
 from moot.server.mcp.ask import AskInput, AskRunner, ProgressCallback
 from moot.server.rate_limits import RateLimits
 from moot.server.request_body import strip_nul
@@ -71,7 +70,8 @@ class McpTool(Struct, frozen=True, kw_only=True):
         try:
             parsed = msgspec.convert(strip_nul(arguments), self.input_type)
         except msgspec.ValidationError as error:
-            raise UsageError(_argument_error(str(error), self.input_type)) from error
+            field, problem = explain_validation_error(str(error), self.input_type)
+            raise UsageError(f"{field or 'arguments'}: {problem}") from error
         return await self.handler(caller, parsed, report_progress)
 
 
@@ -204,11 +204,3 @@ def _participant_list(participants: Sequence[Participant]) -> str:
 def _insight_line(one: Insight) -> str:
     suggestion = f" {one.suggestion}" if one.suggestion else ""
     return f"- {one.title} ({one.kind}, discussion {one.discussion}): {one.detail}{suggestion}"
-
-
-def _argument_error(message: str, input_type: type[Struct]) -> str:
-    """Convert a msgspec error to the form `field: problem`."""
-    reason, _, path = message.partition(" - at `$")
-    field = path.rstrip("`").lstrip(".")
-    named = MSGSPEC_FIELD_NAME.fullmatch(reason)
-    return f"{named[1] if named else field or 'arguments'}: {explain_validation_error(reason, input_type, field)}"
