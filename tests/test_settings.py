@@ -185,7 +185,7 @@ def test_load_settings_reads_rates_per_minute(settings_files: SettingsFiles) -> 
 
 def test_load_settings_rejects_file_that_is_not_text(settings_files: SettingsFiles) -> None:
     settings_files.local_file.write_bytes(b"\xff\xfe")
-    with pytest.raises(BadSettings, match="are not right"):
+    with pytest.raises(BadSettings, match="is invalid"):
         load_settings(None, NO_ENVIRONMENT)
 
 

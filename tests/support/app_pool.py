@@ -36,7 +36,7 @@ def pooled_app_factory() -> Iterator[CreateApp]:
         _set_dependencies(
             app,
             Authentication(services.accounts, services.rate_limits, local),
-            {"limits": services.rate_limits, "mcp": services.mcp},
+            vars(services),
             {**vars(services), "metrics_access": MetricsAccess(metrics_token, is_local=local is not None)},
         )
         return app

@@ -10,11 +10,11 @@ from litestar.types import ControllerRouterHandler
 from moot.server import openapi
 from moot.server.auth import Authentication, provide_caller
 from moot.server.errors import EXCEPTION_HANDLERS
-from moot.server.mcp.routes import McpApp, mcp_endpoint
+from moot.server.mcp.routes import mcp_endpoint
 from moot.server.openai.errors import wrap_error_handler
 from moot.server.openai.routes import CompletionRoutes
 from moot.server.rate_limits import RateLimits, request_rate
-from moot.server.request_body import JsonRequest, reject_nul
+from moot.server.requests import JsonRequest, reject_nul
 from moot.server.routes import health
 from moot.server.routes.accounts import AccountRoutes
 from moot.server.routes.discussions import DiscussionRoutes
@@ -72,11 +72,10 @@ ROUTES: list[ControllerRouterHandler] = [
 
 
 class AppServices(Protocol):
-    """What the application itself uses. The handlers use more, by the names of their parameters."""
+    """What the middleware uses. Guards and handlers use more, by name."""
 
     accounts: Accounts
     rate_limits: RateLimits
-    mcp: McpApp
 
 
 def create_app(services: AppServices, local_caller: Caller | None, metrics_token: str | None = None) -> Litestar:
@@ -92,7 +91,7 @@ def create_app(services: AppServices, local_caller: Caller | None, metrics_token
         middleware=[Authentication(services.accounts, services.rate_limits, local_caller)],
         guards=[request_rate, reject_nul],
         exception_handlers={kind: wrap_error_handler(handler) for kind, handler in EXCEPTION_HANDLERS.items()},
-        state=State({"limits": services.rate_limits, "mcp": services.mcp}),
+        state=State(vars(services)),
         openapi_config=openapi.create_openapi_config(),
         request_class=JsonRequest,
         request_max_body_size=MAX_BODY,

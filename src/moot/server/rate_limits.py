@@ -98,7 +98,7 @@ def client_address(connection: Connection) -> str:
 
 
 def _rate_limits(connection: Connection) -> RateLimits:
-    limits: RateLimits = connection.app.state["limits"]
+    limits: RateLimits = connection.app.state["rate_limits"]
     return limits
 
 

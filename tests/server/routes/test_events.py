@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from moot.server.event_cursors import resync_frame
 from moot.server.routes.events import MAX_RUN_CURSORS
+from moot.server.sse import resync_frame
 from moot.store.database import Database
 from tests.server.asgi_client import AsgiClient, http_scope
 from tests.support.app_fixture import LocalApp, create_local_app

@@ -62,7 +62,7 @@ async def test_create_account_rejects_invalid_input_and_stores_nothing(database:
         await accounts.create_account("ada", PASSWORD, tenant="nowhere")
     with pytest.raises(UsageError, match="1 to 64"):
         await accounts.create_account(" ada", PASSWORD)
-    with pytest.raises(UsageError, match="choose another"):
+    with pytest.raises(UsageError, match="Choose another"):
         await accounts.create_account("ada", "short")
     with pytest.raises(Conflict, match="user of this machine"):
         await accounts.create_account("local", PASSWORD)

@@ -94,9 +94,9 @@ async def test_update_persona_rejects_empty_persona(personas: Personas) -> None:
 
 
 async def test_shipped_personas_are_read_only(personas: Personas) -> None:
-    with pytest.raises(Forbidden, match="make a copy"):
+    with pytest.raises(Forbidden, match="Create a copy"):
         await personas.update_persona(ANNA, "shipped_sceptic", PersonaChange(name="Believer"))
-    with pytest.raises(Forbidden, match="make a copy"):
+    with pytest.raises(Forbidden, match="Create a copy"):
         await personas.delete_persona(ANNA, "shipped_sceptic")
 
 

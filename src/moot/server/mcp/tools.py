@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from moot.providers.embeddings import HttpEmbedder
 from moot.server.mcp.ask import AskInput, AskRunner, ProgressCallback
 from moot.server.rate_limits import RateLimits
-from moot.server.request_body import strip_nul
+from moot.server.requests import strip_nul
 from moot.services.knowledge import KnowledgeService
 from moot.services.run_plans import Id
 from moot.services.validation_messages import explain_validation_error

@@ -8,7 +8,6 @@ from litestar.params import FromPath, JSONBody
 
 from moot.prompts.attachments import MAX_FILE_BYTES
 from moot.server.auth import Revocations
-from moot.server.disconnects import run_until_disconnect
 from moot.server.openai.response import (
     IdempotentReply,
     collect_completion,
@@ -21,6 +20,7 @@ from moot.server.openai.runner import CompletionRunner
 from moot.server.openai.schemas import Completion, CompletionRequest, ModelList, ModelObject
 from moot.server.openai.virtual_models import VirtualModels
 from moot.server.rate_limits import RateLimits
+from moot.server.requests import run_until_disconnect
 from moot.server.schemas import IdempotencyKey
 from moot.server.sse import SseConnections
 from moot.store.database import Database

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency as Given
+from litestar.di import Provide
 from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 from msgspec import Struct
 
@@ -12,7 +13,7 @@ from moot.prompts.parts import PromptParts, build_prompt_parts
 from moot.server.rate_limits import RateLimits, message_rate
 from moot.server.schemas import ContinueRequest, IdempotencyKey, MessageDraft, PageCursor, PageLimit
 from moot.services.discussions import DiscussionService, NewMessage, StartedRun
-from moot.services.prompt_replay import PromptReplay
+from moot.services.prompt_replay import PromptReplay, ReplayedPrompt
 from moot.services.run_plans import DiscussionChange, DiscussionDraft, RunPlanner, require_text
 from moot.store.database import Database
 from moot.store.discussions.discussions import DiscussionPage, Discussions
@@ -39,6 +40,20 @@ class DiscussionDetail(Struct, frozen=True, kw_only=True):
 class AcceptedRun(Struct, frozen=True, kw_only=True):
     message: Message | None  # None if the run continues without a user message
     run: Run
+
+
+async def _replay_prompt(
+    id: FromPath[str],
+    turn: FromPath[str],
+    caller: Given[Caller],
+    discussions: Given[Discussions],
+    prompt_replay: Given[PromptReplay],
+) -> ReplayedPrompt:
+    await discussions.get_discussion(caller.tenant, id)
+    return await prompt_replay.replay_prompt(caller.tenant, await discussions.get_message(id, turn), only_text=True)
+
+
+REPLAYED_PROMPT = {"replayed_prompt": Provide(_replay_prompt)}
 
 
 class DiscussionRoutes(Controller):
@@ -166,40 +181,28 @@ class DiscussionRoutes(Controller):
     ) -> None:
         await discussions.delete_discussion(caller.tenant, id)
 
-    @get("/{id:str}/turns/{turn:str}/prompt", summary="Get the prompt of a turn")
+    @get("/{id:str}/turns/{turn:str}/prompt", dependencies=REPLAYED_PROMPT, summary="Get the prompt of a turn")
     async def get_turn_prompt(
-        self,
-        id: FromPath[str],
-        turn: FromPath[str],
-        caller: Given[Caller],
-        discussions: Given[Discussions],
-        prompt_replay: Given[PromptReplay],
-        attachments: Given[Attachments],
+        self, replayed_prompt: Given[ReplayedPrompt], attachments: Given[Attachments]
     ) -> ModelRequest:
         """Rebuild the prompt of a turn from the stored state, with the code that built it for the model.
 
         `turn` is the id of the answer. Files that were sent as binary have no `data` here.
         """
-        await discussions.get_discussion(caller.tenant, id)
-        answer = await discussions.get_message(id, turn)
-        replayed = await prompt_replay.replay_prompt(caller.tenant, answer, only_text=True)
-        return await attachments.readable_request(replayed.build_request(), answer.model or replayed.participant.model)
+        model = replayed_prompt.answer.model or replayed_prompt.participant.model
+        return await attachments.readable_request(replayed_prompt.build_request(), model)
 
-    @get("/{id:str}/turns/{turn:str}/prompt/parts", summary="Get the parts of a turn's prompt")
+    @get(
+        "/{id:str}/turns/{turn:str}/prompt/parts",
+        dependencies=REPLAYED_PROMPT,
+        summary="Get the parts of a turn's prompt",
+    )
     async def get_turn_prompt_parts(
-        self,
-        id: FromPath[str],
-        turn: FromPath[str],
-        caller: Given[Caller],
-        discussions: Given[Discussions],
-        prompt_replay: Given[PromptReplay],
-        attachments: Given[Attachments],
+        self, replayed_prompt: Given[ReplayedPrompt], attachments: Given[Attachments]
     ) -> PromptParts:
         """Each part has a kind, an author and an estimated number of tokens."""
-        await discussions.get_discussion(caller.tenant, id)
-        answer = await discussions.get_message(id, turn)
-        replayed = await prompt_replay.replay_prompt(caller.tenant, answer, only_text=True)
-        participant = replayed.participant
-        pieces = await attachments.readable_pieces(replayed.prompt_pieces(), answer.model or participant.model)
-        rate = replayed.plan.limits_for_model(participant.model).characters_per_token
-        return build_prompt_parts(participant.model, pieces, rate, participant.tools)
+        who = replayed_prompt.participant
+        model = replayed_prompt.answer.model or who.model
+        pieces = await attachments.readable_pieces(replayed_prompt.prompt_pieces(), model)
+        rate = replayed_prompt.plan.limits_for_model(who.model).characters_per_token
+        return build_prompt_parts(who.model, pieces, rate, who.tools)

@@ -9,10 +9,9 @@ from msgspec import Meta, Struct
 
 from moot.prompts.tasks.evaluation import MAX_ASSERTION_CHARACTERS, MAX_ASSERTIONS, parse_assertions
 from moot.server.auth import Revocations
-from moot.server.disconnects import run_until_disconnect
 from moot.server.rate_limits import model_request_rate
+from moot.server.requests import reject_if_draining, run_until_disconnect
 from moot.server.sse import SSE_MEDIA_TYPE, SseConnections, start_event_stream
-from moot.services.discussions import DiscussionService
 from moot.services.evaluations.apply import ImprovementApplier
 from moot.services.evaluations.improve import PersonaImprover
 from moot.services.evaluations.judge import EvaluationResult, Judge
@@ -34,19 +33,21 @@ class EvaluationRoutes(Controller):
     path = "/api"
     tags = ("evaluations",)
 
-    @post("/messages/{id:str}/evaluations", guards=[model_request_rate], summary="Judge an answer by assertions")
+    @post(
+        "/messages/{id:str}/evaluations",
+        guards=[model_request_rate, reject_if_draining],
+        summary="Judge an answer by assertions",
+    )
     async def judge_answer(
         self,
         id: FromPath[str],
         data: JSONBody[AssertionsInput],
         request: Request[Caller, Any, Any],
-        discussion_service: Given[DiscussionService],
         run_planner: Given[RunPlanner],
         revocations: Given[Revocations],
         evaluation_judge: Given[Judge],
     ) -> EvaluationResult:
         """Respond when the judge has answered: whether each assertion passes, with a reason."""
-        discussion_service.reject_if_draining()
         assertions = parse_assertions(data.assertions)
         if data.judge is not None:
             run_planner.check_model(data.judge, "judge")
@@ -73,7 +74,7 @@ class EvaluationRoutes(Controller):
     @post(
         "/evaluations/{id:str}/improve",
         status_code=200,
-        guards=[model_request_rate],
+        guards=[model_request_rate, reject_if_draining],
         media_type=SSE_MEDIA_TYPE,
         summary="Improve the persona of the answer, round by round, as server-sent events",
     )
@@ -81,7 +82,6 @@ class EvaluationRoutes(Controller):
         self,
         id: FromPath[str],
         caller: Given[Caller],
-        discussion_service: Given[DiscussionService],
         improvements: Given[PersonaImprover],
         sse_connections: Given[SseConnections],
     ) -> Response[str]:
@@ -89,7 +89,6 @@ class EvaluationRoutes(Controller):
 
         An evaluation has at most ten rounds. Nothing changes until the best round is applied.
         """
-        discussion_service.reject_if_draining()
         return sse_connections.stream_response(
             await start_event_stream(improvements.improve_persona(caller, id)), caller
         )

@@ -8,10 +8,9 @@ from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
 
 from moot.engine.events.hub import EventHub
-from moot.server.event_cursors import parse_event_seq, resync_frame
 from moot.server.rate_limits import model_request_rate
 from moot.server.schemas import RetryRequest, StopRequest
-from moot.server.sse import SSE_MEDIA_TYPE, SseConnections
+from moot.server.sse import SSE_MEDIA_TYPE, SseConnections, parse_event_seq, resync_frame
 from moot.services.retries import RetryService
 from moot.services.run_plans import RunPlanner
 from moot.services.run_reports import LaneThread, RunReport, RunReports

@@ -1,20 +1,29 @@
-"""Request bodies: read timeout, JSON parsing, and removal of NUL characters, which PostgreSQL cannot store."""
+"""Requests: bodies with a read timeout and without NUL characters, and work that ends when its client disconnects.
+
+PostgreSQL cannot store NUL characters.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from litestar import Request
-from litestar.connection import ASGIConnection
 from litestar.exceptions import ClientException, InternalServerException, SerializationException
 from litestar.handlers import BaseRouteHandler
 from litestar.status_codes import HTTP_408_REQUEST_TIMEOUT, HTTP_415_UNSUPPORTED_MEDIA_TYPE
+from litestar.types import Receive
 
-from moot.types.errors import NotFound, UsageError
+from moot.server.auth import Connection, Revocations
+from moot.streaming.cancellation import cancel_tasks
+from moot.types.accounts import Caller
+from moot.types.errors import NotFound, Unauthorized, UsageError
 
 ESCAPED_NUL = rb"\u0000"
 BODY_SECONDS = 30.0
+ABORT_EXTENSION = "moot.hang_up"
+
+T = TypeVar("T")
 
 
 @asynccontextmanager
@@ -68,9 +77,53 @@ def strip_nul(value: Any) -> Any:
             return value
 
 
-async def reject_nul(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+async def reject_nul(connection: Connection, _: BaseRouteHandler) -> None:
     """Guard of every route: a database query with a NUL character would fail."""
     if "\0" in connection.scope["path"]:
         raise NotFound("Not found. An id cannot contain a NUL character.")
     if b"%00" in connection.scope["query_string"]:
         raise UsageError("The query string contains a NUL character. Remove it.")
+
+
+async def reject_if_draining(connection: Connection, _: BaseRouteHandler) -> None:
+    """Guard of routes that call models outside of a run: this process is about to exit."""
+    connection.app.state["discussion_service"].reject_if_draining()
+
+
+async def run_until_disconnect(
+    request: Request[Caller, Any, Any], revocations: Revocations, work: Coroutine[None, None, T]
+) -> T:
+    """Return the result of `work`. Cancel it when the client disconnects or its credential is deleted.
+
+    Raises `ClientException` after a disconnect and `Unauthorized` after a revocation.
+    """
+    work_task = asyncio.create_task(work)
+    disconnect_task = asyncio.create_task(wait_for_disconnect(request.receive))
+    try:
+        with revocations.watch_credential(request.user, work_task.cancel):
+            await asyncio.wait({work_task, disconnect_task}, return_when=asyncio.FIRST_COMPLETED)
+        if work_task.cancelled():  # by the revocation callback
+            raise Unauthorized("The credential was deleted during the request: log in again.")
+        if work_task.done():
+            return work_task.result()
+        raise ClientException("The client disconnected.")
+    finally:
+        await cancel_tasks(work_task, disconnect_task)
+
+
+async def wait_for_disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def add_abort_extension(scope: Any, send: Any) -> None:
+    """Store the transport's `abort` in the ASGI scope. Does nothing if `send` is not a method of uvicorn."""
+    if (transport := getattr(getattr(send, "__self__", None), "transport", None)) is not None:
+        scope.setdefault("extensions", {})[ABORT_EXTENSION] = transport.abort
+
+
+def abort_connection(scope: Any) -> bool:
+    """Return False if the scope has no `abort` callback."""
+    if abort := scope.get("extensions", {}).get(ABORT_EXTENSION):
+        abort()
+    return abort is not None
