@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import fields
-from typing import Any, cast
+from typing import cast
+from unittest.mock import MagicMock
 
 from litestar import Litestar
 from litestar.di import Provide
@@ -49,8 +49,7 @@ def pooled_app_factory() -> Iterator[CreateApp]:
 
 def build_free_app() -> None:
     """Build an application before anything needs it, for a process that is forked from this one."""
-    nothing: Any = dict.fromkeys(field.name for field in fields(Services))
-    FREE_APPS.append(create_app(Services(**nothing), None))
+    FREE_APPS.append(create_app(Services(*[MagicMock()] * 3), None))
 
 
 def use_prebuilt_app() -> None:

@@ -1,7 +1,6 @@
 """Composition root of `moot serve`: builds the engine and the services from the settings and the stores."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from moot.engine.attachments import Attachments
 from moot.engine.call_limiter import CallLimiter
@@ -18,7 +17,7 @@ from moot.engine.tools.insight_search import InsightSearch
 from moot.engine.turns.model_caller import ModelCaller
 from moot.engine.turns.token_estimates import ContextLimits, count_answer_tokens
 from moot.engine.whiteboards import Whiteboards
-from moot.providers.embeddings import HttpEmbedder, resolve_embedder
+from moot.providers.embeddings import resolve_embedder
 from moot.providers.registry import Registry
 from moot.server.auth import Revocations
 from moot.server.mcp.ask import AskRunner
@@ -47,23 +46,7 @@ from moot.services.stateless import StatelessService
 from moot.services.titles import TitleGenerator
 from moot.services.versions import VersionService
 from moot.settings import Settings
-from moot.store.accounts.accounts import Accounts
-from moot.store.accounts.provider_keys import ProviderKeys
-from moot.store.accounts.tool_servers import ToolServers
-from moot.store.billing.budgets import Budgets
-from moot.store.billing.token_rates import TokenRates
-from moot.store.billing.usage import UsageReports
-from moot.store.database import Database
-from moot.store.discussions.discussions import Discussions
-from moot.store.discussions.files import Files
-from moot.store.library.evaluations import Evaluations
-from moot.store.library.insights import Insights
-from moot.store.library.personas import Personas
-from moot.store.library.presets import Presets
-from moot.store.library.projects import Projects
-from moot.store.runs.approvals import Approvals
-from moot.store.runs.event_log import EventLog
-from moot.store.runs.runs import RunLease, Runs
+from moot.store.runs.runs import RunLease
 from moot.store.stores import Stores
 from moot.transcript.export import TranscriptExporter
 from moot.types.discussions import Message
@@ -87,7 +70,8 @@ class Engine:
         self.registry = registry
         self.embedder = resolve_embedder(settings.embedding_model, registry) if settings.embedding_model else None
         self.model_resolver = ModelResolver(registry, stores.provider_keys, settings.fallback)
-        models = self.model_resolver.resolve_with_fallbacks
+        self.context_limits = ContextLimits(stores.token_rates, registry, settings.fallback)
+        self.resolve_model = models = self.model_resolver.resolve_with_fallbacks
         call_limiter = CallLimiter(stores.database, stores.rate_limiter, settings.rates.model_calls_per_minute)
         model_caller = ModelCaller(settings.limits, acquire_call=call_limiter.try_acquire_call)
         self.model_tasks = ModelTasks(stores, model_caller)
@@ -130,135 +114,107 @@ async def _record_usage(stores: Stores, lease: RunLease, turns: Sequence[Message
     await stores.token_rates.add_counts(count_answer_tokens(turns))
 
 
-@dataclass(kw_only=True)
 class Services:
-    """What route handlers use. A handler names a field as a parameter, and Litestar injects the value."""
+    """What route handlers use. A handler names an attribute as a parameter, and Litestar injects the value."""
 
-    accounts: Accounts
-    approvals: Approvals
-    attachments: Attachments
-    budget_service: BudgetService
-    budgets: Budgets
-    completion_runner: CompletionRunner
-    database: Database
-    discussion_changes: DiscussionChanges
-    discussion_service: DiscussionService
-    discussions: Discussions
-    embedder: HttpEmbedder | None
-    evaluation_judge: Judge
-    evaluations: Evaluations
-    event_hub: EventHub
-    events: EventLog
-    file_store: Files
-    image_renderer: ImageRenderer
-    improvement_applier: ImprovementApplier
-    improvements: PersonaImprover
-    insights: Insights
-    knowledge: KnowledgeService
-    mcp: McpApp
-    model_resolver: ModelResolver
-    persona_suggestions: PersonaSuggestions
-    personas: Personas
-    presets: Presets
-    projects: Projects
-    prompt_replay: PromptReplay
-    provider_keys: ProviderKeys
-    rate_limits: RateLimits
-    registry: Registry
-    retries: RetryService
-    revocations: Revocations
-    run_planner: RunPlanner
-    run_reports: RunReports
-    runs: Runs
-    sse_connections: SseConnections
-    stateless: StatelessService
-    token_rates: TokenRates
-    tool_catalog: ToolCatalog
-    tool_servers: ToolServers
-    transcripts: TranscriptExporter
-    turn_versions: VersionService
-    uploads: Uploads
-    usage_reports: UsageReports
-    virtual_models: VirtualModels
-    whiteboards: Whiteboards
+    def __init__(self, settings: Settings, stores: Stores, engine: Engine) -> None:
+        """Raises UsageError if the settings name an unknown model."""
+        self.accounts = stores.accounts
+        self.approvals = stores.approvals
+        self.budgets = stores.budgets
+        self.database = stores.database
+        self.discussions = stores.discussions
+        self.evaluations = stores.evaluations
+        self.events = stores.events
+        self.file_store = stores.files
+        self.insights = stores.insights
+        self.personas = stores.personas
+        self.presets = stores.presets
+        self.projects = stores.projects
+        self.provider_keys = stores.provider_keys
+        self.runs = stores.runs
+        self.token_rates = stores.token_rates
+        self.tool_servers = stores.tool_servers
+        self.usage_reports = stores.usage_reports
 
+        self.discussion_changes = engine.discussion_changes
+        self.embedder = engine.embedder
+        self.event_hub = engine.event_hub
+        self.model_resolver = engine.model_resolver
+        self.registry = registry = engine.registry
+        self.stateless = engine.stateless
+        self.tool_catalog = engine.tool_catalog
 
-def build_services(settings: Settings, stores: Stores, engine: Engine) -> Services:
-    """Raises UsageError if the settings name an unknown model."""
-    registry, model_resolver, model_tasks = engine.registry, engine.model_resolver, engine.model_tasks
-    models = model_resolver.resolve_with_fallbacks
-    context_limits = ContextLimits(stores.token_rates, registry, settings.fallback)
-    attachments = Attachments(stores.files, registry)
-    run_planner = RunPlanner(registry, stores.personas, stores.projects, context_limits, engine.tool_catalog)
-    _check_models(settings, run_planner)
-    budget_service = BudgetService(stores, models)
-    start_run = engine.run_manager.start_run
-    memory, task_model = engine.channel_memory, settings.task_model
-    discussion_service = DiscussionService(
-        stores, run_planner, start_run, attachments, engine.titles, budget_service, memory, task_model
-    )
-    default_participants = DefaultParticipants(model_resolver, registry, settings.participants, settings.model)
-    virtual_models = VirtualModels(discussion_service, run_planner, default_participants, stores.presets)
-    event_reader = RunEventReader(engine.event_hub, stores.events, stores.runs)
-    completion_runner = CompletionRunner(
-        stores, virtual_models, model_resolver, engine.ephemeral_runs, model_tasks, discussion_service, event_reader
-    )
-    rate_limits = RateLimits(stores.rate_limiter, settings.rates)
-    revocations = Revocations(stores.accounts)
-    ask_runner = AskRunner(stores, discussion_service, run_planner, rate_limits, engine.event_hub, revocations)
-    transcripts = TranscriptExporter(stores)
-    knowledge = KnowledgeService(stores, models, model_tasks, engine.embedder)
-    judge = Judge(stores, models, model_tasks)
-    improvements = PersonaImprover(stores, judge, models, model_tasks)
-    return Services(
-        accounts=stores.accounts,
-        approvals=stores.approvals,
-        attachments=attachments,
-        budget_service=budget_service,
-        budgets=stores.budgets,
-        completion_runner=completion_runner,
-        database=stores.database,
-        discussion_changes=engine.discussion_changes,
-        discussion_service=discussion_service,
-        discussions=stores.discussions,
-        embedder=engine.embedder,
-        evaluation_judge=judge,
-        evaluations=stores.evaluations,
-        event_hub=engine.event_hub,
-        events=stores.events,
-        file_store=stores.files,
-        image_renderer=ImageRenderer(),
-        improvement_applier=ImprovementApplier(stores, improvements),
-        improvements=improvements,
-        insights=stores.insights,
-        knowledge=knowledge,
-        mcp=McpApp(McpTools(stores, ask_runner, transcripts, knowledge, rate_limits, engine.embedder)),
-        model_resolver=model_resolver,
-        persona_suggestions=PersonaSuggestions(stores.personas, models, model_tasks),
-        personas=stores.personas,
-        presets=stores.presets,
-        projects=stores.projects,
-        prompt_replay=PromptReplay(stores),
-        provider_keys=stores.provider_keys,
-        rate_limits=rate_limits,
-        registry=registry,
-        retries=RetryService(stores, discussion_service, budget_service, attachments, context_limits, start_run),
-        revocations=revocations,
-        run_planner=run_planner,
-        run_reports=RunReports(stores),
-        runs=stores.runs,
-        sse_connections=SseConnections(revocations),
-        stateless=engine.stateless,
-        token_rates=stores.token_rates,
-        tool_catalog=engine.tool_catalog,
-        tool_servers=stores.tool_servers,
-        transcripts=transcripts,
-        turn_versions=VersionService(stores, discussion_service, attachments, context_limits),
-        uploads=Uploads(stores.files),
-        usage_reports=stores.usage_reports,
-        virtual_models=virtual_models,
-        whiteboards=Whiteboards(stores),
-    )
+        models, model_tasks, context_limits = engine.resolve_model, engine.model_tasks, engine.context_limits
+        self.run_planner = RunPlanner(registry, stores.personas, stores.projects, context_limits, engine.tool_catalog)
+        _check_models(settings, self.run_planner)
+        self.attachments = Attachments(stores.files, registry)
+        self.budget_service = BudgetService(stores, models)
+        self.discussion_service = DiscussionService(
+            stores,
+            self.run_planner,
+            engine.run_manager.start_run,
+            self.attachments,
+            engine.titles,
+            self.budget_service,
+            engine.channel_memory,
+            settings.task_model,
+        )
+        self.retries = RetryService(
+            stores,
+            self.discussion_service,
+            self.budget_service,
+            self.attachments,
+            context_limits,
+            engine.run_manager.start_run,
+        )
+        self.turn_versions = VersionService(stores, self.discussion_service, self.attachments, context_limits)
+        self.rate_limits = RateLimits(stores.rate_limiter, settings.rates)
+        self.revocations = Revocations(stores.accounts)
+        self.sse_connections = SseConnections(self.revocations)
+        self.uploads = Uploads(stores.files)
+        self.transcripts = TranscriptExporter(stores)
+        self.whiteboards = Whiteboards(stores)
+        self.image_renderer = ImageRenderer()
+        self.prompt_replay = PromptReplay(stores)
+        self.run_reports = RunReports(stores)
+        self.knowledge = KnowledgeService(stores, models, model_tasks, engine.embedder)
+        self.persona_suggestions = PersonaSuggestions(stores.personas, models, model_tasks)
+        self.evaluation_judge = Judge(stores, models, model_tasks)
+        self.improvements = PersonaImprover(stores, self.evaluation_judge, models, model_tasks)
+        self.improvement_applier = ImprovementApplier(stores, self.improvements)
+        self.virtual_models = VirtualModels(
+            self.discussion_service,
+            self.run_planner,
+            DefaultParticipants(engine.model_resolver, registry, settings.participants, settings.model),
+            stores.presets,
+        )
+        self.completion_runner = CompletionRunner(
+            stores,
+            self.virtual_models,
+            engine.model_resolver,
+            engine.ephemeral_runs,
+            model_tasks,
+            self.discussion_service,
+            RunEventReader(engine.event_hub, stores.events, stores.runs),
+        )
+        self.mcp = McpApp(
+            McpTools(
+                stores,
+                AskRunner(
+                    stores,
+                    self.discussion_service,
+                    self.run_planner,
+                    self.rate_limits,
+                    engine.event_hub,
+                    self.revocations,
+                ),
+                self.transcripts,
+                self.knowledge,
+                self.rate_limits,
+                engine.embedder,
+            )
+        )
 
 
 def _check_models(settings: Settings, run_planner: RunPlanner) -> None:
