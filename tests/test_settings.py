@@ -251,8 +251,8 @@ def test_load_settings_takes_each_tool_server_from_one_file(settings_files: Sett
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ("[tools.moot]\ncommand = ['x']", r"\[tools.moot\]: name it"),
-        ("[tools.Notes]\ncommand = ['x']", r"\[tools.Notes\]: name it"),
+        ("[tools.moot]\ncommand = ['x']", r"\[tools.moot\]: the name must"),
+        ("[tools.Notes]\ncommand = ['x']", r"\[tools.Notes\]: the name must"),
         ("[tools.notes]", "either a command or a url"),
         ("[tools.notes]\ncommand = ['x']\nurl = 'https://a.example'", "either a command or a url"),
         ("[tools.notes]\ncommand = 'x'", r"\[tools.notes\]: Expected `array`"),

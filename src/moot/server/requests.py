@@ -1,16 +1,17 @@
-"""Requests: bodies with a read timeout and without NUL characters, and work that ends when its client disconnects.
+"""Requests: common parameters, bodies with a read timeout, and work that ends when its client disconnects.
 
-PostgreSQL cannot store NUL characters.
+NUL characters are removed from bodies, because PostgreSQL cannot store them.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from litestar import Request
 from litestar.exceptions import ClientException, InternalServerException, SerializationException
 from litestar.handlers import BaseRouteHandler
+from litestar.params import HeaderParameter, QueryParameter
 from litestar.status_codes import HTTP_408_REQUEST_TIMEOUT, HTTP_415_UNSUPPORTED_MEDIA_TYPE
 from litestar.types import Receive
 
@@ -18,12 +19,28 @@ from moot.server.auth import Connection, Revocations
 from moot.streaming.cancellation import cancel_tasks
 from moot.types.accounts import Caller
 from moot.types.errors import NotFound, Unauthorized, UsageError
+from moot.types.primitives import PAGE_CURSOR_PATTERN
 
 ESCAPED_NUL = rb"\u0000"
 BODY_SECONDS = 30.0
 ABORT_EXTENSION = "moot.hang_up"
 
 T = TypeVar("T")
+
+IdempotencyKey = Annotated[
+    str | None,
+    HeaderParameter(
+        name="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        description="A repeated request with the same key returns the first response",
+    ),
+]
+PageLimit = Annotated[int, QueryParameter(ge=1, le=100)]
+PageCursor = Annotated[
+    str | None,
+    QueryParameter(max_length=200, pattern=PAGE_CURSOR_PATTERN, description="The `next` field of the previous page"),
+]
 
 
 @asynccontextmanager

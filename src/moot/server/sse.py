@@ -124,13 +124,7 @@ class SseConnections:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._stuck_seconds):
                     if connection.closing_frame and connection.task is not None and not _is_normal_end(connection.task):
-                        await send(
-                            {
-                                "type": "http.response.body",
-                                "body": connection.closing_frame,
-                                "more_body": True,
-                            }
-                        )
+                        await send({"type": "http.response.body", "body": connection.closing_frame, "more_body": True})
                     await send(END_OF_BODY)
                 return True
         return False

@@ -124,7 +124,7 @@ class DiscussionService:
         stored = await self._store_and_start(caller, started, plan, key, new_discussion, is_new=True)
         is_new = stored.run.id == started.run.id  # False if the key returned an earlier reply
         if is_new and new_discussion.title is None:
-            payer = _payer_for(caller, stored)
+            payer = Payer(tenant=caller.tenant, account=caller.account, discussion=discussion.id, run=stored.run.id)
             self._title_generator.request_title(payer, discussion, new_discussion.message)
         return stored
 
@@ -170,18 +170,35 @@ class DiscussionService:
         )
 
     async def _add_channel_memory(
-        self,
-        caller: Caller,
-        discussion: Discussion,
-        plan: RunPlan,
-        source: NewDiscussion | NewMessage | None = None,
+        self, caller: Caller, discussion: Discussion, plan: RunPlan, source: NewDiscussion | NewMessage | None = None
     ) -> RunPlan:
         channel, author = (source.channel, source.author) if source else (None, None)
         return await self._channel_memory.add_memory_to_plan(caller.tenant, discussion.id, plan, channel, author)
 
     def draft_discussion(self, new_discussion: NewDiscussion, language: str) -> Discussion:
         """Build a discussion without storing it."""
-        return _build_discussion(new_discussion, language, new_discussion.task_model or self._task_model)
+        now = time.time()
+        return Discussion(
+            id=new_id("dis"),
+            title=new_discussion.title or _title_from(new_discussion.message),
+            status="active",
+            mode=new_discussion.mode,
+            participants=new_discussion.participants,
+            rounds=new_discussion.rounds,
+            persona=new_discussion.persona,
+            project=new_discussion.project,
+            language=language,
+            model=new_discussion.model,
+            debate=new_discussion.debate,
+            advisors=new_discussion.advisors,
+            directed=new_discussion.directed,
+            task_model=new_discussion.task_model or self._task_model,
+            summary=None,
+            usefulness=None,
+            exported_at=None,
+            created_at=now,
+            updated_at=now,
+        )
 
     async def _store_and_start(
         self,
@@ -241,42 +258,8 @@ class DiscussionService:
         await reactivate_discussion(connection, discussion.id, discussion.updated_at)
 
 
-def _build_discussion(new_discussion: NewDiscussion, language: str, task_model: str | None) -> Discussion:
-    now = time.time()
-    return Discussion(
-        id=new_id("dis"),
-        title=new_discussion.title or _title_from(new_discussion.message),
-        status="active",
-        mode=new_discussion.mode,
-        participants=new_discussion.participants,
-        rounds=new_discussion.rounds,
-        persona=new_discussion.persona,
-        project=new_discussion.project,
-        language=language,
-        model=new_discussion.model,
-        debate=new_discussion.debate,
-        advisors=new_discussion.advisors,
-        directed=new_discussion.directed,
-        task_model=task_model,
-        summary=None,
-        usefulness=None,
-        exported_at=None,
-        created_at=now,
-        updated_at=now,
-    )
-
-
 def _mark_active(discussion: Discussion) -> Discussion:
     return replace(discussion, status="active", updated_at=time.time())
-
-
-def _payer_for(caller: Caller, started_run: StartedRun) -> Payer:
-    return Payer(
-        tenant=caller.tenant,
-        account=caller.account,
-        discussion=started_run.discussion.id,
-        run=started_run.run.id,
-    )
 
 
 def _prepare_run(discussion: Discussion, plan: RunPlan, text: str | None, files: tuple[str, ...] = ()) -> StartedRun:

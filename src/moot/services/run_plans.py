@@ -18,15 +18,7 @@ from moot.store.library.projects import Projects
 from moot.types.billing import MaxCostUsd
 from moot.types.discussions import Discussion, DiscussionStatus
 from moot.types.errors import NotFound, UsageError, prefix_not_found
-from moot.types.modes import (
-    AdvisorOptions,
-    DebateOptions,
-    DirectedOptions,
-    ModeName,
-    Rounds,
-    check_mode,
-    default_mode,
-)
+from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions, ModeName, Rounds, check_mode, default_mode
 from moot.types.participants import LessonRole, Participant, default_names, first_free_name, participant_id
 from moot.types.personas import Colour, Persona
 from moot.types.primitives import ModelName, Name

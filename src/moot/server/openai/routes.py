@@ -20,8 +20,7 @@ from moot.server.openai.runner import CompletionRunner
 from moot.server.openai.schemas import Completion, CompletionRequest, ModelList, ModelObject
 from moot.server.openai.virtual_models import VirtualModels
 from moot.server.rate_limits import RateLimits
-from moot.server.requests import run_until_disconnect
-from moot.server.schemas import IdempotencyKey
+from moot.server.requests import IdempotencyKey, run_until_disconnect
 from moot.server.sse import SseConnections
 from moot.store.database import Database
 from moot.types.accounts import Caller

@@ -6,25 +6,46 @@ from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency as Given
 from litestar.di import Provide
 from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from moot.engine.attachments import Attachments
 from moot.prompts.parts import PromptParts, build_prompt_parts
 from moot.server.rate_limits import RateLimits, message_rate
-from moot.server.schemas import ContinueRequest, IdempotencyKey, MessageDraft, PageCursor, PageLimit
+from moot.server.requests import IdempotencyKey, PageCursor, PageLimit
 from moot.services.discussions import DiscussionService, NewMessage, StartedRun
 from moot.services.prompt_replay import PromptReplay, ReplayedPrompt
-from moot.services.run_plans import DiscussionChange, DiscussionDraft, RunPlanner, require_text
+from moot.services.run_plans import (
+    DiscussionChange,
+    DiscussionDraft,
+    FileIds,
+    Id,
+    MessageText,
+    RunPlanner,
+    require_text,
+)
 from moot.store.database import Database
 from moot.store.discussions.discussions import DiscussionPage, Discussions
 from moot.store.runs.findings import load_results_and_notices
 from moot.types.accounts import Caller
+from moot.types.billing import MaxCostUsd
 from moot.types.discussions import Discussion, DiscussionStatus, Message, Run
 from moot.types.events import Notice, ReferenceSummarized
 from moot.types.requests import ModelRequest
 
 BeforeSeq = Annotated[int | None, QueryParameter(ge=1, le=2**63 - 1, description="Older than this message")]
 SearchText = Annotated[str | None, QueryParameter(max_length=500, description="Words in titles and messages")]
+
+
+class MessageDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    message: MessageText
+    # Participant ids. Only these participants see the message and answer it.
+    to: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=24)] | None = None
+    files: FileIds = ()
+    max_cost_usd: MaxCostUsd | None = None  # US dollars for this run
+
+
+class ContinueRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    turns: Annotated[int, Meta(ge=1, le=50)] = 1
 
 
 class DiscussionDetail(Struct, frozen=True, kw_only=True):
@@ -151,12 +172,7 @@ class DiscussionRoutes(Controller):
         started = await discussion_service.send_message(caller, new_message, idempotency_key)
         return AcceptedRun(message=started.message, run=started.run)
 
-    @post(
-        "/{id:str}/continue",
-        status_code=202,
-        guards=[message_rate],
-        summary="Continue without a user message",
-    )
+    @post("/{id:str}/continue", status_code=202, guards=[message_rate], summary="Continue without a user message")
     async def continue_discussion(
         self,
         id: FromPath[str],

@@ -56,11 +56,7 @@ class EvaluationRoutes(Controller):
 
     @get("/messages/{id:str}/evaluations", summary="List the evaluations of an answer, newest first")
     async def list_evaluations(
-        self,
-        id: FromPath[str],
-        caller: Given[Caller],
-        discussions: Given[Discussions],
-        evaluations: Given[Evaluations],
+        self, id: FromPath[str], caller: Given[Caller], discussions: Given[Discussions], evaluations: Given[Evaluations]
     ) -> tuple[Evaluation, ...]:
         message = await discussions.find_message(caller.tenant, id)
         return await evaluations.list_evaluations(caller.tenant, message.id)
@@ -100,11 +96,7 @@ class EvaluationRoutes(Controller):
         """Change your own persona. For a built-in persona or none, create one and assign it to the participant."""
         return await improvement_applier.apply_improvement(caller, id)
 
-    @post(
-        "/evaluations/{id:str}/undo",
-        status_code=200,
-        summary="Restore the state before an improvement was applied",
-    )
+    @post("/evaluations/{id:str}/undo", status_code=200, summary="Restore the state before an improvement was applied")
     async def undo_improvement(
         self, id: FromPath[str], caller: Given[Caller], improvement_applier: Given[ImprovementApplier]
     ) -> Evaluation:

@@ -10,8 +10,7 @@ from msgspec import Struct
 from moot.providers.embeddings import HttpEmbedder
 from moot.server.auth import Revocations
 from moot.server.rate_limits import RateLimits, model_request_rate
-from moot.server.requests import reject_if_draining, run_until_disconnect
-from moot.server.schemas import PageCursor, PageLimit
+from moot.server.requests import PageCursor, PageLimit, reject_if_draining, run_until_disconnect
 from moot.services.knowledge import ConsolidationResult, ExportResult, KnowledgeService, ProjectPatterns
 from moot.store.library.insights import Insights
 from moot.store.library.projects import Projects

@@ -8,7 +8,7 @@ from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
-from moot.server.schemas import PageCursor, PageLimit
+from moot.server.requests import PageCursor, PageLimit
 from moot.services.run_plans import ParticipantList, RunPlanner
 from moot.store.library.presets import Presets
 from moot.types.accounts import Caller
@@ -87,11 +87,7 @@ class PresetRoutes(Controller):
 
     @get(summary="List presets, newest first")
     async def list_presets(
-        self,
-        caller: Given[Caller],
-        presets: Given[Presets],
-        cursor: PageCursor = None,
-        limit: PageLimit = 50,
+        self, caller: Given[Caller], presets: Given[Presets], cursor: PageCursor = None, limit: PageLimit = 50
     ) -> PresetPage:
         return await presets.list_presets(caller.tenant, cursor=cursor, limit=limit)
 

@@ -30,13 +30,7 @@ from moot.streaming.lesson_turn import extract_speech
 from moot.types.accounts import Caller
 from moot.types.billing import Payer, sum_costs
 from moot.types.errors import Conflict, MootError, NotFound, ProviderError
-from moot.types.evaluations import (
-    Evaluation,
-    ImprovementOutcome,
-    ImprovementRound,
-    best_round,
-    improvement_outcome,
-)
+from moot.types.evaluations import Evaluation, ImprovementOutcome, ImprovementRound, best_round, improvement_outcome
 from moot.types.events import Answer, TurnEnded
 from moot.types.faults import make_fault
 
@@ -91,20 +85,12 @@ class ImprovementCase(Struct, frozen=True, kw_only=True):
     @property
     def payer(self) -> Payer:
         return Payer(
-            tenant=self.caller.tenant,
-            account=self.caller.account,
-            discussion=self.evaluated_answer.message.discussion,
+            tenant=self.caller.tenant, account=self.caller.account, discussion=self.evaluated_answer.message.discussion
         )
 
 
 class PersonaImprover:
-    def __init__(
-        self,
-        stores: Stores,
-        judge: Judge,
-        resolve_model: ResolveModel,
-        model_tasks: ModelTasks,
-    ) -> None:
+    def __init__(self, stores: Stores, judge: Judge, resolve_model: ResolveModel, model_tasks: ModelTasks) -> None:
         self._worker = stores.worker_id
         self._judge = judge
         self._personas = stores.personas
@@ -205,12 +191,7 @@ class PersonaImprover:
         )
         async with self._model_tasks.within_budget(case.caller.account):
             return await self._model_tasks.run_structured_task(
-                case.payer,
-                "improvement",
-                chain,
-                request,
-                RewriteAnswer,
-                require_small_change(case.role, text),
+                case.payer, "improvement", chain, request, RewriteAnswer, require_small_change(case.role, text)
             )
 
     async def _regenerate_answer(self, case: ImprovementCase, description: str) -> TurnEnded:
@@ -229,11 +210,7 @@ class PersonaImprover:
         return replace(ended, message=Answer(text=extract_speech(ended.message.text)))
 
     async def _judge_round(
-        self,
-        case: ImprovementCase,
-        evaluation: Evaluation,
-        rewrite: StructuredResult[RewriteAnswer],
-        answer: TurnEnded,
+        self, case: ImprovementCase, evaluation: Evaluation, rewrite: StructuredResult[RewriteAnswer], answer: TurnEnded
     ) -> Evaluation:
         text = answer.message.text
         judgement = await self._judge.judge_assertions(

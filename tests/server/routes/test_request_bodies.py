@@ -8,7 +8,9 @@ from litestar import get
 from litestar.testing import create_test_client
 from msgspec import UNSET
 
-from moot.server.schemas import ContinueRequest, MessageDraft, PageCursor, PageLimit, StopRequest
+from moot.server.requests import PageCursor, PageLimit
+from moot.server.routes.discussions import ContinueRequest, MessageDraft
+from moot.server.routes.runs import StopRequest
 from moot.services.run_plans import DiscussionChange, DiscussionDraft, require_text
 from moot.types.errors import UsageError
 
