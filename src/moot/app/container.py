@@ -31,7 +31,6 @@ from moot.server.sse import SseConnections
 from moot.services.billing import BudgetService
 from moot.services.channel_memory import ChannelMemory
 from moot.services.discussions import DiscussionService
-from moot.services.evaluations.apply import ImprovementApplier
 from moot.services.evaluations.improve import PersonaImprover
 from moot.services.evaluations.judge import Judge
 from moot.services.image_renderer import ImageRenderer
@@ -182,7 +181,6 @@ class Services:
         self.persona_suggestions = PersonaSuggestions(stores.personas, models, model_tasks)
         self.evaluation_judge = Judge(stores, models, model_tasks)
         self.improvements = PersonaImprover(stores, self.evaluation_judge, models, model_tasks)
-        self.improvement_applier = ImprovementApplier(stores, self.improvements)
         self.virtual_models = VirtualModels(
             self.discussion_service,
             self.run_planner,

@@ -23,12 +23,11 @@ from moot.server.routes.events import stream_events
 from moot.server.routes.files import FileRoutes
 from moot.server.routes.health import MetricsAccess
 from moot.server.routes.knowledge import KnowledgeRoutes
-from moot.server.routes.models import ModelRoutes
 from moot.server.routes.persona_suggestions import PersonaSuggestionRoutes
 from moot.server.routes.personas import PersonaRoutes
 from moot.server.routes.presets import PresetRoutes
 from moot.server.routes.projects import ProjectRoutes
-from moot.server.routes.provider_keys import ProviderKeyRoutes
+from moot.server.routes.providers import ProviderRoutes
 from moot.server.routes.runs import LaneRoutes, RunRoutes, list_activity
 from moot.server.routes.stateless import stream_chat
 from moot.server.routes.tools import ToolRoutes
@@ -42,8 +41,7 @@ from moot.types.accounts import Caller
 MAX_BODY = 1_000_000
 ROUTES: list[ControllerRouterHandler] = [
     AccountRoutes,
-    ProviderKeyRoutes,
-    ModelRoutes,
+    ProviderRoutes,
     DiscussionRoutes,
     VersionRoutes,
     RunRoutes,

@@ -12,7 +12,6 @@ from moot.server.auth import Revocations
 from moot.server.rate_limits import model_request_rate
 from moot.server.requests import reject_if_draining, run_until_disconnect
 from moot.server.sse import SSE_MEDIA_TYPE, SseConnections, start_event_stream
-from moot.services.evaluations.apply import ImprovementApplier
 from moot.services.evaluations.improve import PersonaImprover
 from moot.services.evaluations.judge import EvaluationResult, Judge
 from moot.services.run_plans import RunPlanner
@@ -91,14 +90,14 @@ class EvaluationRoutes(Controller):
 
     @post("/evaluations/{id:str}/apply", status_code=200, summary="Apply the best round of an evaluation")
     async def apply_improvement(
-        self, id: FromPath[str], caller: Given[Caller], improvement_applier: Given[ImprovementApplier]
+        self, id: FromPath[str], caller: Given[Caller], improvements: Given[PersonaImprover]
     ) -> Evaluation:
         """Change your own persona. For a built-in persona or none, create one and assign it to the participant."""
-        return await improvement_applier.apply_improvement(caller, id)
+        return await improvements.apply_improvement(caller, id)
 
     @post("/evaluations/{id:str}/undo", status_code=200, summary="Restore the state before an improvement was applied")
     async def undo_improvement(
-        self, id: FromPath[str], caller: Given[Caller], improvement_applier: Given[ImprovementApplier]
+        self, id: FromPath[str], caller: Given[Caller], improvements: Given[PersonaImprover]
     ) -> Evaluation:
         """Returns 409 if the persona was changed since."""
-        return await improvement_applier.undo_improvement(caller, id)
+        return await improvements.undo_improvement(caller, id)
