@@ -16,7 +16,6 @@ from typing import Any, Union, get_args
 
 import msgspec
 from litestar import Litestar, MediaType, Request, Response, Router
-from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import OpenAPIRenderPlugin
 from litestar.openapi.spec import Components, Reference, SecurityScheme
@@ -119,14 +118,10 @@ def create_openapi_config() -> OpenAPIConfig:
         components=Components(security_schemes=schemes),
         security=[{"token": []}, {"session": []}],
         use_handler_docstrings=True,
-        operation_id_creator=_operation_id,
+        operation_id_creator=lambda handler, _method, _path: handler.handler_name,
         openapi_router=Router("/api/openapi.json", route_handlers=[], include_in_schema=False, opt=OPEN_TO_ALL),
         render_plugins=[OpenApiJsonPlugin()],
     )
-
-
-def _operation_id(handler: HTTPRouteHandler, _method: object, _path: object) -> str:
-    return handler.handler_name
 
 
 def list_operations(app: Litestar) -> Iterator[Operation]:
