@@ -191,9 +191,8 @@ class RunPlanner:
                 await self._tool_catalog.validate_tools(tenant, one.tools, f"{field}.tools")
             names = default_names()
             if one.persona:
-                names = _name_variants(
-                    (await self._find_persona(tenant, one.persona, f"{field}.persona", personas)).name
-                )
+                persona = await self._find_persona(tenant, one.persona, f"{field}.persona", personas)
+                names = _name_variants(persona.name)
             name = one.name if one.name is not None else first_free_name(names, participants.keys())
             id = participant_id(name)
             if id in participants:

@@ -88,7 +88,7 @@ async def test_update_persona_keeps_other_fields(personas: Personas) -> None:
 
 async def test_update_persona_rejects_empty_persona(personas: Personas) -> None:
     made = await personas.create_persona(ANNA, PersonaDraft(name="Cook", description="Cooks."))
-    with pytest.raises(UsageError, match="keep one"):
+    with pytest.raises(UsageError, match="Keep one"):
         await personas.update_persona(ANNA, made.id, PersonaChange(description=" "))
     assert await personas.get_persona(ANNA, made.id) == made
 

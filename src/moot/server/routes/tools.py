@@ -38,7 +38,7 @@ class NewToolServer(Struct, frozen=True, forbid_unknown_fields=True):
     headers: Annotated[dict[str, HeaderValue], Meta(max_length=20)] = {}  # sent to this server only
 
     def __repr__(self) -> str:
-        return "NewServer([url])"
+        return "NewToolServer([url])"
 
 
 class ApprovalDecisionBody(Struct, frozen=True, forbid_unknown_fields=True):
