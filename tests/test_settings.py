@@ -185,7 +185,7 @@ def test_load_settings_reads_rates_per_minute(settings_files: SettingsFiles) -> 
 
 def test_load_settings_rejects_file_that_is_not_text(settings_files: SettingsFiles) -> None:
     settings_files.local_file.write_bytes(b"\xff\xfe")
-    with pytest.raises(BadSettings, match="are not right"):
+    with pytest.raises(BadSettings, match="is invalid"):
         load_settings(None, NO_ENVIRONMENT)
 
 
@@ -251,8 +251,8 @@ def test_load_settings_takes_each_tool_server_from_one_file(settings_files: Sett
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ("[tools.moot]\ncommand = ['x']", r"\[tools.moot\]: name it"),
-        ("[tools.Notes]\ncommand = ['x']", r"\[tools.Notes\]: name it"),
+        ("[tools.moot]\ncommand = ['x']", r"\[tools.moot\]: the name must"),
+        ("[tools.Notes]\ncommand = ['x']", r"\[tools.Notes\]: the name must"),
         ("[tools.notes]", "either a command or a url"),
         ("[tools.notes]\ncommand = ['x']\nurl = 'https://a.example'", "either a command or a url"),
         ("[tools.notes]\ncommand = 'x'", r"\[tools.notes\]: Expected `array`"),

@@ -3,24 +3,24 @@
 Run `python web/api_types.py` after a change of the API. A test fails if the file is out of date.
 """
 
-import dataclasses
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 from litestar import Litestar
 from litestar.di import Provide
 from msgspec import UnsetType, inspect
 from msgspec.structs import fields
 
+from moot.app.container import Services
 from moot.engine.tools.toolset import REFUSALS
 from moot.server.app import ROUTES
 from moot.server.errors import Problem
-from moot.server.event_cursors import Resync
-from moot.server.openapi import MultipartForm, Operation, list_operations
-from moot.server.services import Services
+from moot.server.openapi import MultipartForm, Operation, find_structs, list_operations
+from moot.server.sse import Resync
 from moot.types import discussions
 from moot.types.discussion_events import DiscussionEvent
 from moot.types.events import Event
@@ -92,22 +92,6 @@ def _parenthesized(text: str) -> str:
     return f"({text})" if " " in text else text
 
 
-def _structs(infos: Iterable[inspect.Type]) -> Iterable[inspect.StructType]:
-    """Find all structs in some types, including nested ones."""
-    pending, seen = list(infos), set[type]()
-    while pending:
-        info = pending.pop()
-        if isinstance(info, inspect.StructType):
-            if info.cls in seen:
-                continue
-            seen.add(info.cls)
-            yield info
-            pending += [field.type for field in info.fields]
-        pending += getattr(info, "types", ())
-        pending += getattr(info, "item_types", ())
-        pending += [inner for inner in (getattr(info, "item_type", None), getattr(info, "value_type", None)) if inner]
-
-
 def _colours() -> str:
     """Return the colours of the participants. Transcripts use the same ones."""
     colours = ", ".join(f'"{colour}"' for colour in PARTICIPANT_COLOURS)
@@ -154,7 +138,7 @@ def _body(type_: Any) -> str:
 
 def _find_calls() -> Sequence[Operation]:
     """List the API calls of an application without dependencies. No handler is executed."""
-    names = [*(field.name for field in dataclasses.fields(Services)), "caller", "metrics_access"]
+    names = [*vars(Services(*[MagicMock()] * 3)), "caller", "metrics_access"]
     dependencies = {name: Provide(lambda: None, sync_to_thread=False) for name in names}
     app = Litestar(ROUTES, dependencies=dependencies)
     calls = [call for call in list_operations(app) if not call.path.startswith(UNUSED_PATHS)]
@@ -177,7 +161,9 @@ def _ambiguous(structs: Sequence[inspect.StructType]) -> Mapping[type, str]:
 
 
 CALLS = _find_calls()
-STRUCTS = tuple(_structs(inspect.multi_type_info([*UNIONS.values(), Problem, Resync, *_body_types(CALLS)])))
+STRUCTS = tuple(
+    find_structs(inspect.multi_type_info([*UNIONS.values(), Problem, Resync, *_body_types(CALLS)])).values()
+)
 AMBIGUOUS = _ambiguous(STRUCTS)
 
 if __name__ == "__main__":

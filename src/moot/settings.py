@@ -143,7 +143,7 @@ def _read_settings_file(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise BadSettings(f"Cannot read the settings {path}: {error.strerror}.") from error
     except (ValueError, msgspec.ValidationError) as error:
-        raise BadSettings(f"The settings {path} are not right: {error}.") from error
+        raise BadSettings(f"The settings file {path} is invalid: {error}.") from error
     for table in tables.get("providers", {}).values():
         for name in PATH_SETTINGS:
             if name in table:
@@ -155,7 +155,9 @@ def _check_tables(tables: dict[str, Any]) -> None:
     providers = tables.get("providers", {})
     for name, table in providers.items() if isinstance(providers, dict) else ():
         if isinstance(table, dict) and {"key", "api_key"} & table.keys():
-            raise ValueError(f"[providers.{name}]: keys are not written here; name a variable in key_env")
+            raise ValueError(
+                f"[providers.{name}]: a key must not be in this file. Name its environment variable in key_env"
+            )
         try:
             msgspec.convert(table, ProviderConfig)
         except msgspec.ValidationError as error:
@@ -172,10 +174,10 @@ def _check_tables(tables: dict[str, Any]) -> None:
 def _check_server(name: str, server: ServerConfig) -> None:
     if name == BUILTIN_SERVER_NAME or not is_server_name(name):
         raise ValueError(
-            f"[tools.{name}]: name it with up to 32 small letters, digits, - and _, and not {BUILTIN_SERVER_NAME}"
+            f"[tools.{name}]: the name must have up to 32 lower-case letters, digits, - and _, and not be {BUILTIN_SERVER_NAME}"
         )
     if bool(server.command) == bool(server.url):
-        raise ValueError(f"[tools.{name}]: give it either a command or a url")
+        raise ValueError(f"[tools.{name}]: it must have either a command or a url. Set one of them")
 
 
 def _merge_missing(target: dict[str, Any], defaults: dict[str, Any]) -> None:

@@ -10,8 +10,8 @@ from moot.app import lifecycle
 from moot.app.lifecycle import Worker, open_worker
 from moot.engine.worker_monitor import worker_lock_folder
 from moot.providers.registry import Registry
-from moot.services.discussions import NewDiscussion, StartedRun
-from moot.services.participants import ParticipantInput
+from moot.services.discussions import StartedRun
+from moot.services.run_plans import NewDiscussion, ParticipantInput
 from moot.settings import Settings, data_folder
 from moot.store.database import Database
 from moot.store.encryption import Encryptor
@@ -95,7 +95,7 @@ async def run_discussion(worker: Worker, persona: str | None, *, default_persona
     """Start a discussion with one participant, and wait for the end of its run."""
     services = worker.services
     caller = await services.accounts.ensure_local_account()
-    (who,) = await services.participant_resolver.resolve_participants(
+    (who,) = await services.run_planner.assign_participants(
         caller.tenant, [ParticipantInput(model="scripted/echo", persona=persona)]
     )
     opening = NewDiscussion(

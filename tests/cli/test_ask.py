@@ -713,7 +713,7 @@ def test_key_in_settings_file_is_rejected_without_printing_it(moot: MootCli) -> 
     assert "NAME of an environment variable" in usage_error_text(moot("ask", "hi", "-m", "lab/echo"))
     moot.write_file("moot.toml", f'[providers.lab]\napi = "openai"\nkey = "{API_KEY}"')
     error = usage_error_text(moot("ask", "hi", "-m", "lab/echo"))
-    assert "[providers.lab]: keys are not written here" in error
+    assert "[providers.lab]: a key must not be in this file" in error
     assert API_KEY not in error
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from moot.discord.approvals import BUTTON_LABELS, ApprovalKey, OpenApprovals, parse_button_id
-from moot.services.participants import ParticipantInput
+from moot.services.run_plans import ParticipantInput
 from moot.testing.discord.guild import Json
 from moot.tools.config import ServerConfig
 from moot.types.events import ApprovalRequested, ToolCalled
@@ -33,7 +33,7 @@ async def open_session_with_tools(
         await session.wait_for_message("A brief answer.")
         await session.wait_until_idle()
         wanted = [ParticipantInput(model=f"scripted/{one}", tools=("notes",)) for one in scripts or ("writer",)]
-        participants = await session.services.participant_resolver.resolve_participants("local", wanted)
+        participants = await session.services.run_planner.assign_participants("local", wanted)
         mode = "parallel" if len(participants) > 1 else "single"
         changes = {"participants": participants, "mode": mode}
         await session.services.discussions.update_discussion("local", await session.discussion_id(), changes)

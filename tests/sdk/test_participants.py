@@ -13,15 +13,15 @@ TWO_MODELS = ["scripted/echo", "scripted/steady"]
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        ({"mode": "bogus"}, "mode: 'bogus' is none of "),
-        ({"rounds": 99}, "rounds: It must be at most 10."),
-        ({"rounds": 0}, "rounds: It must be at least 1."),
-        ({"max_cost_usd": -1}, "max_cost_usd: It must be more than 0."),
-        ({"models": "scripted/echo"}, "models: It must be a list."),
-        ({"models": [5]}, r"models\[0\]: It must be text or an object."),
+        ({"mode": "bogus"}, "mode: Invalid enum value 'bogus'. Use one of "),
+        ({"rounds": 99}, "rounds: Expected `int` <= 10."),
+        ({"rounds": 0}, "rounds: Expected `int` >= 1."),
+        ({"max_cost_usd": -1}, "max_cost_usd: Expected `float` > 0"),
+        ({"models": "scripted/echo"}, "models: Expected `array`, got `str`."),
+        ({"models": [5]}, r"models\[0\]: Expected `str \| object`, got `int`."),
         (
             {"models": [ParticipantSpec(model="scripted/echo", temperature=9)]},
-            r"models\[0\].temperature: .* at most 2",
+            r"models\[0\].temperature: Expected `float` <= 2",
         ),
         (
             {"models": TWO_MODELS, "mode": "debate", "options": DebateOptions(lead="zed")},
@@ -31,7 +31,7 @@ TWO_MODELS = ["scripted/echo", "scripted/steady"]
             {"models": TWO_MODELS, "mode": "debate", "options": DebateOptions(quorum=3)},
             "debate.quorum: only 2 take part",
         ),
-        ({"mode": "directed", "options": DirectedOptions(turns=99)}, "directed.turns: It must be at most"),
+        ({"mode": "directed", "options": DirectedOptions(turns=99)}, "directed.turns: Expected `int` <="),
     ],
 )
 async def test_invalid_option_is_rejected_by_name(wanted: dict[str, Any], words: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from copy import copy
 
 from httpx import ASGITransport, AsyncClient, Response
 from litestar import Litestar
@@ -85,7 +85,8 @@ async def create_account_app(
             ),
             logins_per_minute=logins_per_minute,
         )
-        services = replace(worker.services, rate_limits=rate_limits)
+        services = copy(worker.services)
+        services.rate_limits = rate_limits
         caller = await services.accounts.ensure_local_account() if local else None
         with pooled_app_factory() as create:
             app = create(services, caller, metrics_token)

@@ -1,5 +1,6 @@
 """How the description is built. tests/test_openapi.py checks that it is true."""
 
+from copy import deepcopy
 from typing import Annotated, Any
 
 import msgspec
@@ -11,11 +12,20 @@ from msgspec import Meta, Struct
 
 from moot.server import openapi
 from moot.server.auth import OPEN_TO_ALL
+from web.api_types import STRUCTS
 
 
-class Chair(Struct, forbid_unknown_fields=True):
+class Seat(Struct, forbid_unknown_fields=True, rename="camel"):
     legs: Annotated[int, Meta(ge=0, le=8)]
+    # Where it
+    # stands.
+    place_name: str = ""  # type: ignore[assignment, unused-ignore]
+    colour: str | None = None  # None: not painted
+
+
+class Chair(Seat, forbid_unknown_fields=True, rename="camel"):
     colour: str | None = None
+    seat: Annotated[str, Meta(description="What it is made of")] = "wood"  # a material
 
 
 @get("/chairs/{id:str}", tags=["chairs"])
@@ -56,12 +66,50 @@ def description() -> Any:
 
 
 def test_schemas_are_those_used_for_validation(description: Any) -> None:
-    assert description["components"]["schemas"]["Chair"] == msgspec.json.schema_components([Chair])[1]["Chair"]
+    described = deepcopy(description["components"]["schemas"]["Chair"])
+    for field in ("placeName", "colour"):
+        del described["properties"][field]["description"]
+    assert described == msgspec.json.schema_components([Chair])[1]["Chair"]
     operation = description["paths"]["/chairs"]["post"]
     chair = {"application/json": {"schema": {"$ref": "#/components/schemas/Chair"}}}
     assert operation["requestBody"] == {"required": True, "content": chair}
     assert operation["responses"]["201"]["content"] == chair
     assert description["paths"]["/chairs/{id}"]["get"]["responses"]["200"]["content"] == chair
+
+
+def test_fields_have_the_comments_in_the_source_as_descriptions(description: Any) -> None:
+    fields = description["components"]["schemas"]["Chair"]["properties"]
+    assert {name: field.get("description") for name, field in fields.items()} == {
+        "legs": None,
+        "placeName": "Where it stands.",
+        "colour": "null: not painted",
+        "seat": "What it is made of",
+    }
+
+
+def test_struct_without_source_has_no_comments() -> None:
+    assert openapi.struct_comments(msgspec.defstruct("Stool", [("legs", int)], module="msgspec")) == {}
+
+
+def test_comments_of_all_api_fields_are_in_the_document() -> None:
+    structs = {info.cls: None for info in STRUCTS}
+    _, components = msgspec.json.schema_components(structs)
+    openapi.describe_fields(components, structs)
+    found = {
+        (struct.__name__, name): comment
+        for struct in structs
+        for name, comment in openapi.struct_comments(struct).items()
+    }
+    described = {
+        (struct, name): field.get("description")
+        for struct, schema in components.items()
+        for name, field in schema.get("properties", {}).items()
+    }
+    assert len(found) > 200
+    assert {key: described[key] for key in found} == found
+    assert found["RunReport", "cost_usd"] == "US dollars, without calls of unknown price"
+    assert found["MessageDraft", "to"] == "Participant ids. Only these participants see the message and answer it."
+    assert found["Estimate", "remaining_usd"] == "US dollars left of the weekly budget; null: no budget"
 
 
 def test_optional_body_is_not_required(description: Any) -> None:

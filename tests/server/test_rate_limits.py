@@ -91,7 +91,7 @@ async def test_debate_message_counts_as_message_and_debate(database: Database) -
         id = (await account_app.create_discussion(ada)).json()["discussion"]["id"]
         async with database.write() as connection:
             await connection.execute(update(discussion).where(discussion.c.id == id).values(mode="debate"))
-        limits: RateLimits = account_app.app.state["limits"]
+        limits: RateLimits = account_app.app.state["rate_limits"]
         await limits.count_run_start("ada", "debate")
         sent = await account_app.client.post(f"/api/discussions/{id}/messages", json={"message": "And?"}, headers=ada)
         assert (sent.status_code, sent.headers["retry-after"]) == (429, "12")

@@ -18,23 +18,15 @@ from moot.providers.scripted.scripts import Script, Scripts
 from moot.services import discussions as module
 from moot.services.billing import BudgetService
 from moot.services.channel_memory import ChannelMemory
-from moot.services.discussions import (
-    MAX_TITLE_CHARS,
-    DiscussionService,
-    NewDiscussion,
-    NewMessage,
-    StartedRun,
-)
+from moot.services.discussions import MAX_TITLE_CHARS, DiscussionService, NewMessage, StartedRun
 from moot.services.model_tasks import ModelTasks
-from moot.services.run_plans import RunPlanner
+from moot.services.run_plans import NewDiscussion, RunPlanner
 from moot.services.titles import TitleGenerator
 from moot.store.billing.token_rates import TokenRates
 from moot.store.database import Database
 from moot.store.discord.memories import ChannelMemories
 from moot.store.discussions.discussions import Discussions, add_message, lock_discussions
 from moot.store.discussions.files import Files
-from moot.store.library.personas import Personas
-from moot.store.library.projects import Projects
 from moot.store.rate_limits import RateLimiter
 from moot.store.runs.runs import RunCommands, Runs
 from moot.store.schema.discussions import discussion, message
@@ -49,7 +41,7 @@ from moot.types.run_plan import RunPlan
 from tests.support.accounts import ANNA, BERT, create_accounts
 from tests.support.databases import ON_BOTH_DATABASES
 from tests.support.runs import WORKER, lease_run, register_workers
-from tests.support.stores import make_stores
+from tests.support.stores import make_run_planner, make_stores
 from tests.support.table_harness import MODEL_CALLER, RecordingProvider
 from tests.support.waiting import WAIT_TIMEOUT_SECONDS, collect_notifications, wait_until
 
@@ -80,7 +72,7 @@ class DiscussionHarness:
         self.discussions = Discussions(database)
         self.runs = Runs(database)
         self.context_limits = ContextLimits(TokenRates(database), Registry({}, {}), {})
-        self.run_planner = RunPlanner(Personas(database, ()), Projects(database), self.context_limits)
+        self.run_planner = make_run_planner(database)
         self.files = Files(database)
         self.provider = RecordingProvider({"task-model": Script(answer="Tables and chairs")})
         model_tasks = ModelTasks(make_stores(database), MODEL_CALLER)
@@ -288,13 +280,13 @@ async def test_create_with_deleted_project_stores_nothing(harness: DiscussionHar
 @ON_BOTH_DATABASES
 async def test_send_message_fails_when_discussion_is_deleted_concurrently(harness: DiscussionHarness) -> None:
     class Deleting(RunPlanner):
-        async def plan_run(self, tenant: str, discussion: Discussion, to: tuple[str, ...] | None = None) -> RunPlan:
+        async def plan_run(self, tenant: str, discussion: Discussion, *args: Any, **options: Any) -> RunPlan:
             await harness.discussions.delete_discussion(tenant, discussion.id)
-            return await harness.run_planner.plan_run(tenant, discussion, to)
+            return await harness.run_planner.plan_run(tenant, discussion, *args, **options)
 
     started = await harness.create()
     await harness.complete_all_runs()
-    planning = Deleting(Personas(harness.database, ()), Projects(harness.database), harness.context_limits)
+    planning = make_run_planner(harness.database, cls=Deleting)
     discussion_service = harness.make_service(planning, harness.started_runs.append)
     with pytest.raises(IntegrityError):
         await discussion_service.send_message(

@@ -1,10 +1,7 @@
 import pytest
 from msgspec.structs import replace
 
-from moot.engine.turns.token_estimates import ContextLimits
 from moot.prompts.library import persona_prompt, project_prompt
-from moot.providers.registry import Registry
-from moot.services.run_plans import RunPlanner
 from moot.store.billing.token_rates import TokenRates
 from moot.store.database import Database
 from moot.store.library.personas import Personas
@@ -17,6 +14,7 @@ from moot.types.personas import Persona, PersonaDraft
 from moot.types.projects import PostDraft, Project, ProjectDraft
 from moot.types.run_plan import RunPlan
 from tests.support.accounts import ANNA, BERT, create_accounts
+from tests.support.stores import make_run_planner
 
 ALPHA = Participant("alpha", "Alpha", "scripted/echo")
 BETA = Participant("beta", "Beta", "scripted/steady", temperature=0.5)
@@ -71,8 +69,7 @@ class PlannerHarness:
         self.personas = Personas(database, [SCEPTIC])
         self.projects = Projects(database)
         self.rates = TokenRates(database)
-        context_limits = ContextLimits(self.rates, Registry({}, {}), {})
-        self._run_planner = RunPlanner(self.personas, self.projects, context_limits)
+        self._run_planner = make_run_planner(database, [SCEPTIC])
 
     async def plan_run(self, discussion: Discussion, to: tuple[str, ...] | None = None, tenant: str = ANNA) -> RunPlan:
         return await self._run_planner.plan_run(tenant, discussion, to)

@@ -2,18 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import fields
-from typing import Any, cast
-from unittest.mock import patch
+from typing import cast
+from unittest.mock import MagicMock, patch
 
 from litestar import Litestar
 from litestar.di import Provide
 
 from moot.app import lifecycle
+from moot.app.container import Services
 from moot.server.app import create_app
 from moot.server.auth import Authentication
 from moot.server.routes.health import MetricsAccess
-from moot.server.services import Services
 from moot.types.accounts import Caller
 
 FREE_APPS: list[Litestar] = []
@@ -34,12 +33,11 @@ def pooled_app_factory() -> Iterator[CreateApp]:
             build_free_app()
         app = FREE_APPS.pop()
         used.append(app)
-        parts = {field.name: getattr(services, field.name) for field in fields(services)}
         _set_dependencies(
             app,
             Authentication(services.accounts, services.rate_limits, local),
-            {"limits": services.rate_limits, "mcp": services.mcp},
-            {**parts, "metrics_access": MetricsAccess(metrics_token, is_local=local is not None)},
+            vars(services),
+            {**vars(services), "metrics_access": MetricsAccess(metrics_token, is_local=local is not None)},
         )
         return app
 
@@ -51,8 +49,7 @@ def pooled_app_factory() -> Iterator[CreateApp]:
 
 def build_free_app() -> None:
     """Build an application before anything needs it, for a process that is forked from this one."""
-    nothing: Any = dict.fromkeys(field.name for field in fields(Services))
-    FREE_APPS.append(create_app(Services(**nothing), None))
+    FREE_APPS.append(create_app(Services(*[MagicMock()] * 3), None))
 
 
 def use_prebuilt_app() -> None:

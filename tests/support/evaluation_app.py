@@ -8,12 +8,11 @@ from typing import Any
 
 import msgspec
 
+from moot.app.container import Services
 from moot.providers.provider import ChunkStream
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script, Scripts, last_user_text
-from moot.server.services import Services
-from moot.services.discussions import NewDiscussion
-from moot.services.participants import ParticipantInput
+from moot.services.run_plans import NewDiscussion, ParticipantInput
 from moot.settings import Settings
 from moot.store.database import Database
 from moot.store.runs.event_insert import EventLogEntry, RunEnding, RunRecords
@@ -82,7 +81,7 @@ class EvaluationApp:
     ) -> Message:
         """Store a discussion in which Alpha has answered a question."""
         services = self.services
-        participants = await services.participant_resolver.resolve_participants(
+        participants = await services.run_planner.assign_participants(
             ANNA, [ParticipantInput(model=model, persona=persona, name="Alpha")]
         )
         new_discussion = NewDiscussion(

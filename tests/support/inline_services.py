@@ -16,7 +16,8 @@ from moot.providers.provider import ChunkStream
 from moot.providers.registry import Registry
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script, Scripts
-from moot.services.discussions import NewDiscussion, NewMessage, StartedRun
+from moot.services.discussions import NewMessage, StartedRun
+from moot.services.run_plans import NewDiscussion
 from moot.store.database import Database
 from moot.streaming.turn_stream import Limits
 from moot.types.accounts import Caller

@@ -19,7 +19,6 @@ from moot.engine.whiteboards import Whiteboards
 from moot.providers.embeddings import resolve_embedder
 from moot.providers.registry import Registry
 from moot.server.auth import Revocations
-from moot.server.draft_validation import DraftValidator
 from moot.server.mcp.ask import AskRunner
 from moot.server.mcp.routes import McpApp
 from moot.server.mcp.tools import McpTools
@@ -27,18 +26,15 @@ from moot.server.openai.runner import CompletionRunner
 from moot.server.openai.virtual_models import VirtualModels
 from moot.server.rate_limits import RateLimits
 from moot.server.routes.files import Uploads
-from moot.server.services import Services
 from moot.server.sse import SseConnections
 from moot.services.billing import BudgetService
 from moot.services.channel_memory import ChannelMemory
 from moot.services.discussions import DiscussionService
-from moot.services.evaluations.apply import ImprovementApplier
 from moot.services.evaluations.improve import PersonaImprover
 from moot.services.evaluations.judge import Judge
 from moot.services.image_renderer import ImageRenderer
 from moot.services.knowledge import KnowledgeService
 from moot.services.model_tasks import ModelTasks
-from moot.services.participants import ParticipantResolver
 from moot.services.persona_suggestions import PersonaSuggestions
 from moot.services.prompt_replay import PromptReplay
 from moot.services.retries import RetryService
@@ -71,7 +67,8 @@ class Engine:
         self.registry = registry
         self.embedder = resolve_embedder(settings.embedding_model, registry) if settings.embedding_model else None
         self.model_resolver = ModelResolver(registry, stores.provider_keys, settings.fallback)
-        models = self.model_resolver.resolve_with_fallbacks
+        self.context_limits = ContextLimits(stores.token_rates, registry, settings.fallback)
+        self.resolve_model = models = self.model_resolver.resolve_with_fallbacks
         call_limiter = CallLimiter(stores.database, stores.rate_limiter, settings.rates.model_calls_per_minute)
         model_caller = ModelCaller(settings.limits, acquire_call=call_limiter.try_acquire_call)
         self.model_tasks = ModelTasks(stores, model_caller)
@@ -114,95 +111,114 @@ async def _record_usage(stores: Stores, lease: RunLease, turns: Sequence[Message
     await stores.token_rates.add_counts(count_answer_tokens(turns))
 
 
-def build_services(settings: Settings, stores: Stores, engine: Engine) -> Services:
-    """Raises UsageError if the settings name an unknown model."""
-    registry, model_resolver, model_tasks = engine.registry, engine.model_resolver, engine.model_tasks
-    models = model_resolver.resolve_with_fallbacks
-    context_limits = ContextLimits(stores.token_rates, registry, settings.fallback)
-    attachments = Attachments(stores.files, registry)
-    run_planner = RunPlanner(stores.personas, stores.projects, context_limits)
-    budget_service = BudgetService(stores, models)
-    start_run = engine.run_manager.start_run
-    memory, task_model = engine.channel_memory, settings.task_model
-    discussion_service = DiscussionService(
-        stores, run_planner, start_run, attachments, engine.titles, budget_service, memory, task_model
-    )
-    participant_resolver = ParticipantResolver(registry, stores.personas, engine.tool_catalog)
-    _check_models(settings, participant_resolver)
-    draft_validator = DraftValidator(participant_resolver, stores.personas, stores.projects)
-    default_participants = DefaultParticipants(model_resolver, registry, settings.participants, settings.model)
-    virtual_models = VirtualModels(
-        discussion_service, run_planner, participant_resolver, default_participants, stores.presets
-    )
-    completion_runner = CompletionRunner(
-        stores, virtual_models, model_resolver, engine.ephemeral_runs, model_tasks, discussion_service, engine.event_hub
-    )
-    rate_limits = RateLimits(stores.rate_limiter, settings.rates)
-    revocations = Revocations(stores.accounts)
-    ask_runner = AskRunner(stores, discussion_service, draft_validator, rate_limits, engine.event_hub, revocations)
-    transcripts = TranscriptExporter(stores)
-    knowledge = KnowledgeService(stores, models, model_tasks, engine.embedder)
-    judge = Judge(stores, models, model_tasks)
-    improvements = PersonaImprover(stores, judge, models, model_tasks)
-    return Services(
-        accounts=stores.accounts,
-        approvals=stores.approvals,
-        attachments=attachments,
-        budget_service=budget_service,
-        budgets=stores.budgets,
-        completion_runner=completion_runner,
-        database=stores.database,
-        discussion_changes=engine.discussion_changes,
-        discussion_service=discussion_service,
-        discussions=stores.discussions,
-        draft_validator=draft_validator,
-        embedder=engine.embedder,
-        evaluation_judge=judge,
-        evaluations=stores.evaluations,
-        event_hub=engine.event_hub,
-        events=stores.events,
-        file_store=stores.files,
-        image_renderer=ImageRenderer(),
-        improvement_applier=ImprovementApplier(stores, improvements),
-        improvements=improvements,
-        insights=stores.insights,
-        knowledge=knowledge,
-        mcp=McpApp(McpTools(stores, ask_runner, transcripts, knowledge, rate_limits, engine.embedder)),
-        model_resolver=model_resolver,
-        model_tasks=model_tasks,
-        participant_resolver=participant_resolver,
-        persona_suggestions=PersonaSuggestions(stores.personas, models, model_tasks),
-        personas=stores.personas,
-        presets=stores.presets,
-        projects=stores.projects,
-        prompt_replay=PromptReplay(stores),
-        provider_keys=stores.provider_keys,
-        rate_limits=rate_limits,
-        registry=registry,
-        retries=RetryService(stores, discussion_service, budget_service, attachments, context_limits, start_run),
-        revocations=revocations,
-        run_planner=run_planner,
-        run_reports=RunReports(stores),
-        runs=stores.runs,
-        sse_connections=SseConnections(revocations),
-        stateless_turns=engine.stateless_turns,
-        token_rates=stores.token_rates,
-        tool_catalog=engine.tool_catalog,
-        tool_servers=stores.tool_servers,
-        transcripts=transcripts,
-        turn_versions=VersionService(stores, discussion_service, attachments, context_limits),
-        uploads=Uploads(stores.files),
-        usage_reports=stores.usage_reports,
-        virtual_models=virtual_models,
-        whiteboards=Whiteboards(stores),
-    )
+class Services:
+    """What route handlers use. A handler names an attribute as a parameter, and Litestar injects the value."""
+
+    def __init__(self, settings: Settings, stores: Stores, engine: Engine) -> None:
+        """Raises UsageError if the settings name an unknown model."""
+        self.accounts = stores.accounts
+        self.approvals = stores.approvals
+        self.budgets = stores.budgets
+        self.database = stores.database
+        self.discussions = stores.discussions
+        self.evaluations = stores.evaluations
+        self.events = stores.events
+        self.file_store = stores.files
+        self.insights = stores.insights
+        self.personas = stores.personas
+        self.presets = stores.presets
+        self.projects = stores.projects
+        self.provider_keys = stores.provider_keys
+        self.runs = stores.runs
+        self.token_rates = stores.token_rates
+        self.tool_servers = stores.tool_servers
+        self.usage_reports = stores.usage_reports
+
+        self.discussion_changes = engine.discussion_changes
+        self.embedder = engine.embedder
+        self.event_hub = engine.event_hub
+        self.model_resolver = engine.model_resolver
+        self.registry = registry = engine.registry
+        self.stateless_turns = engine.stateless_turns
+        self.model_tasks = engine.model_tasks
+        self.tool_catalog = engine.tool_catalog
+
+        models, model_tasks, context_limits = engine.resolve_model, engine.model_tasks, engine.context_limits
+        self.run_planner = RunPlanner(registry, stores.personas, stores.projects, context_limits, engine.tool_catalog)
+        _check_models(settings, self.run_planner)
+        self.attachments = Attachments(stores.files, registry)
+        self.budget_service = BudgetService(stores, models)
+        self.discussion_service = DiscussionService(
+            stores,
+            self.run_planner,
+            engine.run_manager.start_run,
+            self.attachments,
+            engine.titles,
+            self.budget_service,
+            engine.channel_memory,
+            settings.task_model,
+        )
+        self.retries = RetryService(
+            stores,
+            self.discussion_service,
+            self.budget_service,
+            self.attachments,
+            context_limits,
+            engine.run_manager.start_run,
+        )
+        self.turn_versions = VersionService(stores, self.discussion_service, self.attachments, context_limits)
+        self.rate_limits = RateLimits(stores.rate_limiter, settings.rates)
+        self.revocations = Revocations(stores.accounts)
+        self.sse_connections = SseConnections(self.revocations)
+        self.uploads = Uploads(stores.files)
+        self.transcripts = TranscriptExporter(stores)
+        self.whiteboards = Whiteboards(stores)
+        self.image_renderer = ImageRenderer()
+        self.prompt_replay = PromptReplay(stores)
+        self.run_reports = RunReports(stores)
+        self.knowledge = KnowledgeService(stores, models, model_tasks, engine.embedder)
+        self.persona_suggestions = PersonaSuggestions(stores.personas, models, model_tasks)
+        self.evaluation_judge = Judge(stores, models, model_tasks)
+        self.improvements = PersonaImprover(stores, self.evaluation_judge, models, model_tasks)
+        self.virtual_models = VirtualModels(
+            self.discussion_service,
+            self.run_planner,
+            DefaultParticipants(engine.model_resolver, registry, settings.participants, settings.model),
+            stores.presets,
+        )
+        self.completion_runner = CompletionRunner(
+            stores,
+            self.virtual_models,
+            engine.model_resolver,
+            engine.ephemeral_runs,
+            model_tasks,
+            self.discussion_service,
+            engine.event_hub,
+        )
+        self.mcp = McpApp(
+            McpTools(
+                stores,
+                AskRunner(
+                    stores,
+                    self.discussion_service,
+                    self.run_planner,
+                    self.rate_limits,
+                    engine.event_hub,
+                    self.revocations,
+                ),
+                self.transcripts,
+                self.knowledge,
+                self.rate_limits,
+                engine.embedder,
+            )
+        )
 
 
-def _check_models(settings: Settings, participant_resolver: ParticipantResolver) -> None:
+def _check_models(settings: Settings, run_planner: RunPlanner) -> None:
     for name, others in settings.fallback.items():
         for model in (name, *others):
-            participant_resolver.check_model(model, f"fallback of {name} in the settings")
+            run_planner.check_model(model, f"fallback of {name} in the settings")
     named = {"task_model": (settings.task_model,) if settings.task_model else (), "participants": settings.participants}
     for field, models in named.items():
         for model in models:
-            participant_resolver.check_model(model, f"{field} in the settings")
+            run_planner.check_model(model, f"{field} in the settings")

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 from uuid import uuid4
 
-from moot.app.container import Engine, build_services
+from moot.app.container import Engine, Services
 from moot.app.database_lock import lock_database
 from moot.engine import telemetry
 from moot.engine.worker_monitor import WorkerLockFiles, WorkerMonitor, worker_lock_folder
@@ -55,7 +55,7 @@ class Worker:
             weekly_budget=settings.weekly_budget_usd,
         )
         self.engine = Engine(settings, self.stores, registry, environment or {}, self._exit_when_fenced)
-        self.services = build_services(settings, self.stores, self.engine)
+        self.services = Services(settings, self.stores, self.engine)
         self._settings = settings
         self._database = database
         self._is_shutting_down = False

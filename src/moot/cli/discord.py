@@ -63,7 +63,7 @@ async def build_discord_deps(worker: "Worker", app_settings: settings.Settings) 
         settings=app_settings.discord,
         default_model=app_settings.model,
         discussion_service=services.discussion_service,
-        participant_resolver=services.participant_resolver,
+        run_planner=services.run_planner,
         check_rate_limit=check_rate_limit,
         event_hub=services.event_hub,
         discussion_changes=services.discussion_changes,

@@ -28,7 +28,8 @@ from moot.discord.incoming import (
 )
 from moot.discord.run_delivery import RunDelivery, format_reply_notice, wait_for_event
 from moot.discord.sender import ChannelClosed, ChannelSender
-from moot.services.discussions import NewDiscussion, NewMessage, StartedRun
+from moot.services.discussions import NewMessage, StartedRun
+from moot.services.run_plans import NewDiscussion
 from moot.types.discord import ChannelBinding
 from moot.types.discussions import Discussion, Run
 from moot.types.errors import Conflict, MootError, NotFound, ShuttingDown

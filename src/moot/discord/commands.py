@@ -12,7 +12,7 @@ from moot.discord.approvals import OUTCOME_TEXTS, ApprovalKey
 from moot.discord.bound_channel import BoundChannel
 from moot.discord.dependencies import DiscordDeps
 from moot.discord.posts import ImageAttachment
-from moot.services.participants import ParticipantInput
+from moot.services.run_plans import ParticipantInput
 from moot.types.discord import ChannelBinding
 from moot.types.discussions import Discussion
 from moot.types.errors import UsageError
@@ -229,7 +229,7 @@ class DiscordCommands:
             raise UsageError(f"participants: at most {MAX_PARTICIPANTS} are allowed. Name fewer.")
         personas = {one.name.casefold(): one for one in await self._load_personas()}
         inputs = [self._parse_participant(item, personas) for item in items]
-        return await self._deps.participant_resolver.resolve_participants(self._tenant, inputs)
+        return await self._deps.run_planner.assign_participants(self._tenant, inputs)
 
     def _parse_participant(self, item: str, personas: dict[str, Persona]) -> ParticipantInput:
         name, *model = MODEL_SEPARATOR.split(item, maxsplit=1)

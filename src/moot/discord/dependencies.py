@@ -9,7 +9,7 @@ from moot.engine.events.hub import EventHub
 from moot.engine.whiteboards import Whiteboards
 from moot.services.discussions import DiscussionService
 from moot.services.image_renderer import ImageRenderer
-from moot.services.participants import ParticipantResolver
+from moot.services.run_plans import RunPlanner
 from moot.settings import DiscordSettings
 from moot.store.stores import Stores
 from moot.types.accounts import Caller
@@ -23,7 +23,7 @@ class DiscordDeps(Struct, frozen=True, kw_only=True):
     settings: DiscordSettings
     default_model: str | None  # used when a command names no model
     discussion_service: DiscussionService
-    participant_resolver: ParticipantResolver
+    run_planner: RunPlanner
     check_rate_limit: Callable[[str, str], Awaitable[None]]  # called with account id and mode; raises RateLimited
     event_hub: EventHub
     discussion_changes: DiscussionChanges

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from moot.prompts.library import builtin_personas, persona_prompt
-from moot.services.participants import ParticipantInput
+from moot.services.run_plans import ParticipantInput
 from moot.services.validation_messages import explain_validation_error
 from moot.types.billing import MaxCostUsd
 from moot.types.errors import NotFound, UsageError
@@ -120,9 +120,7 @@ def validate_arguments(
     try:
         return msgspec.convert(arguments, AskArguments)
     except msgspec.ValidationError as error:
-        message, _, path = str(error).rpartition(" - at `$.")
-        field = path.rstrip("`")
-        raise UsageError(f"{field}: {explain_validation_error(message, AskArguments, field)}") from None
+        raise UsageError(": ".join(explain_validation_error(str(error), AskArguments))) from None
 
 
 def _participant_fields(one: str | ParticipantSpec) -> object:

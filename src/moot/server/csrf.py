@@ -36,14 +36,12 @@ class SameOriginMiddleware:
     def _rejection_reason(self, scope: HTTPScope) -> str | None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get("host", "").lower()
-        if self._loopback and not self._is_allowed_host(_hostname(f"//{host}")):
+        name = _hostname(f"//{host}")
+        if self._loopback and name not in self._allowed_hosts and not is_loopback(name):
             return "This server accepts requests to localhost only. Add the host name to `hosts` in its settings."
         if self._is_cross_site(scope["method"], host, headers):
             return "This request comes from another site. Only Moot's own page may send it."
         return None
-
-    def _is_allowed_host(self, name: str) -> bool:
-        return name in self._allowed_hosts or is_loopback(name)
 
     def _is_cross_site(self, method: str, host: str, headers: Mapping[str, str]) -> bool:
         if headers.get("sec-fetch-site") in CROSS_SITE_VALUES and not _is_navigation(method, headers):

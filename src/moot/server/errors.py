@@ -48,9 +48,7 @@ STATUS_DETAILS = {
     413: "The body is too large: {limit:,} bytes are the most.",
 }
 
-# The field prefix of our own error messages, and the field name in msgspec's error messages.
-FIELD_PREFIX = re.compile(r"([a-z_]+(?:\[\d+\])?(?:\.[a-z_]+(?:\[\d+\])?)*): (.+)", re.DOTALL)
-MSGSPEC_FIELD_NAME = re.compile(r"Object (?:missing required|contains unknown) field `(.*)`")
+FIELD_PREFIX = re.compile(r"([a-z_]+(?:\[\d+\])?(?:\.[a-z_]+(?:\[\d+\])?)*): (.+)", re.DOTALL)  # of our own messages
 
 log = logging.getLogger(__name__)
 
@@ -117,15 +115,12 @@ def _field_error(request: Request[Any, Any, Any], extra: Mapping[str, Any]) -> F
     if key == "data" and reason == "'data'":  # the request has no body
         return FieldError("body", "There is none: send a JSON object.")
     parameters = request.route_handler.parsed_fn_signature.parameters
-    if extra.get("source") == "body":
-        message = explain_validation_error(reason, parameters["data"].annotation, "" if key == "data" else key)
-    else:
-        message = explain_validation_error(reason, parameters[key].annotation) if key in parameters else reason
-    if extra.get("source") == "header":
-        return FieldError(key.replace("_", "-"), message)
-    if named := MSGSPEC_FIELD_NAME.fullmatch(reason):
-        return FieldError(named[1] if key == "data" else f"{key}.{named[1]}", message)
-    return FieldError("body" if key == "data" else key, message)
+    if extra.get("source") == "body" or key == "data":
+        path = "" if key == "data" else key
+        field, message = explain_validation_error(reason, parameters["data"].annotation, path)
+        return FieldError(field or "body", message)
+    _, message = explain_validation_error(reason, parameters[key].annotation if key in parameters else Any)
+    return FieldError(key.replace("_", "-") if extra.get("source") == "header" else key, message)
 
 
 def handle_integrity_error(_: Request[Any, Any, Any], __: IntegrityError) -> ProblemResponse:

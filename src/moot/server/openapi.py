@@ -1,32 +1,36 @@
 """The OpenAPI document: paths and parameters from Litestar, schemas from msgspec.
 
 msgspec also parses requests and serializes responses, so its schemas are exact. Error responses are the same
-for most routes and are added here.
+for most routes and are added here. The descriptions of fields are the comments in the source.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+import ast
+import re
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
+from inspect import getsource
+from itertools import takewhile
 from types import NoneType
 from typing import Any, Union, get_args
 
 import msgspec
 from litestar import Litestar, MediaType, Request, Response, Router
-from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import OpenAPIRenderPlugin
 from litestar.openapi.spec import Components, Reference, SecurityScheme
 from litestar.response import Stream
 from litestar.routes import HTTPRoute
 from litestar.typing import FieldDefinition
-from msgspec import Struct
+from msgspec import Struct, inspect
 
 from moot import __version__
 from moot.prompts.attachments import ACCEPTED_MEDIA_TYPES
-from moot.server import sse
 from moot.server.auth import OPEN_TO_ALL, SESSION_COOKIE
 from moot.server.errors import PROBLEM_MEDIA_TYPE, Problem
-from moot.server.event_cursors import Resync
 from moot.server.routes import files
 from moot.server.routes.health import METRICS_SCHEME
+from moot.server.sse import SSE_MEDIA_TYPE, Resync
 from moot.services.evaluations.improve import ImprovementEvent
 from moot.services.persona_suggestions import SuggestionEvent
 from moot.transcript.json_format import TranscriptDocument
@@ -72,6 +76,9 @@ BINARY_SCHEMA = {"type": "string", "format": "binary"}
 
 SUCCESS_STATUSES = ("200", "201", "202")
 
+COMMENT_LINE = re.compile(r"\s*#")
+IGNORED_COMMENT = re.compile(r"# (type: ignore|noqa).*")  # for tools
+
 JsonSchema = dict[str, Any]
 
 
@@ -111,14 +118,10 @@ def create_openapi_config() -> OpenAPIConfig:
         components=Components(security_schemes=schemes),
         security=[{"token": []}, {"session": []}],
         use_handler_docstrings=True,
-        operation_id_creator=_operation_id,
+        operation_id_creator=lambda handler, _method, _path: handler.handler_name,
         openapi_router=Router("/api/openapi.json", route_handlers=[], include_in_schema=False, opt=OPEN_TO_ALL),
         render_plugins=[OpenApiJsonPlugin()],
     )
-
-
-def _operation_id(handler: HTTPRouteHandler, _method: object, _path: object) -> str:
-    return handler.handler_name
 
 
 def list_operations(app: Litestar) -> Iterator[Operation]:
@@ -156,6 +159,7 @@ def complete_schema(schema: dict[str, Any], operations: list[Operation]) -> dict
     ]
     shapes, components = msgspec.json.schema_components([*types, Problem], ref_template=REF_TEMPLATE)
     schema["components"]["schemas"] = components
+    describe_fields(components, find_structs(inspect.multi_type_info([*types, Problem])))
     shape_of = dict(zip([*types, Problem], shapes, strict=True))
     for one in operations:
         operation = schema["paths"][one.path][one.method]
@@ -180,6 +184,63 @@ def complete_schema(schema: dict[str, Any], operations: list[Operation]) -> dict
     return schema
 
 
+def find_structs(infos: Iterable[object]) -> dict[type[Struct], inspect.StructType]:
+    """Find all structs in some types, including nested ones."""
+    pending, found = list(infos), dict[type[Struct], inspect.StructType]()
+    while pending:
+        info = pending.pop()
+        if isinstance(info, inspect.StructType):
+            if info.cls in found:
+                continue
+            found[info.cls] = info
+        if isinstance(info, inspect.Type | inspect.Field):
+            pending += (getattr(info, name) for name in info.__struct_fields__)
+        elif isinstance(info, tuple):
+            pending += info
+    return found
+
+
+def describe_fields(components: JsonSchema, structs: Iterable[type[Struct]]) -> None:
+    """Add the comments of fields to their schemas, unless they have a description."""
+    for struct in structs:
+        # msgspec adds the module to the name of a schema if two structs share a name.
+        schema = components.get(f"{struct.__module__}.{struct.__qualname__}") or components[struct.__name__]
+        comments = struct_comments(struct)
+        for name, encoded in zip(struct.__struct_fields__, struct.__struct_encode_fields__, strict=True):
+            if name in comments:
+                schema["properties"][encoded].setdefault("description", comments[name])
+
+
+def struct_comments(struct: type[Struct]) -> dict[str, str]:
+    """Return the comments of a struct's fields, also of inherited ones."""
+    comments: dict[str, str] = {}
+    for base in reversed(struct.__mro__):
+        comments |= _module_comments(base.__module__).get(base.__name__, {})
+    return comments
+
+
+@cache
+def _module_comments(module: str) -> Mapping[str, Mapping[str, str]]:
+    """Return the comments beside and directly above fields, by class and field. Empty if there is no source."""
+    try:
+        source = getsource(sys.modules[module])
+    except (OSError, TypeError):
+        return {}
+    lines = source.split("\n")
+    classes = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
+    return {cls.name: dict(_field_comments(cls, lines)) for cls in classes}
+
+
+def _field_comments(cls: ast.ClassDef, lines: list[str]) -> Iterator[tuple[str, str]]:
+    for field in cls.body:
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            above = [*takewhile(COMMENT_LINE.match, reversed(lines[: field.lineno - 1]))]
+            beside = lines[(field.end_lineno or 0) - 1].encode()[field.end_col_offset :].decode()
+            comments = (line.strip(" #") for line in (*reversed(above), IGNORED_COMMENT.sub("", beside)))
+            if text := " ".join(filter(None, comments)):
+                yield field.target.id, re.sub(r"\bNone\b", "null", text)
+
+
 def _request_body(type_: Any, shape: JsonSchema) -> JsonSchema:
     return {"required": NoneType not in get_args(type_), "content": {MediaType.JSON: {"schema": shape}}}
 
@@ -202,7 +263,7 @@ def _response_content(operation: Operation, shape: JsonSchema) -> JsonSchema:
         return {MediaType.JSON: {"schema": shape}}
     data = {"type": "string", "contentMediaType": MediaType.JSON, "contentSchema": shape}
     frame = {"type": "object", "required": ["data"], "properties": {"data": data}}
-    return {sse.SSE_MEDIA_TYPE: {"schema": frame}}
+    return {SSE_MEDIA_TYPE: {"schema": frame}}
 
 
 def _error_statuses(operation: Operation, tags: list[str]) -> Iterator[int]:

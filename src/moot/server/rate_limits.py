@@ -63,10 +63,7 @@ class RateLimits:
     async def count_login(self, name: str, address: str) -> None:
         """Count by address first, so that a client that tries many names does not create a counter for each."""
         for key in (f"login/from/{address}", f"login/as/{hash_secret(name)}"):
-            _raise_if_limited(
-                await self._rates.try_acquire(key, self._logins_per_minute),
-                "Too many login attempts",
-            )
+            _raise_if_limited(await self._rates.try_acquire(key, self._logins_per_minute), "Too many login attempts")
 
 
 async def request_rate(connection: Connection, _: BaseRouteHandler) -> None:
@@ -98,7 +95,7 @@ def client_address(connection: Connection) -> str:
 
 
 def _rate_limits(connection: Connection) -> RateLimits:
-    limits: RateLimits = connection.app.state["limits"]
+    limits: RateLimits = connection.app.state["rate_limits"]
     return limits
 
 

@@ -13,7 +13,7 @@ from litestar.types import HTTPResponseBodyEvent, Receive, Scope, Send
 from msgspec import Struct
 
 from moot.server.auth import Revocations
-from moot.server.disconnects import abort_connection, wait_for_disconnect
+from moot.server.requests import abort_connection, wait_for_disconnect
 from moot.streaming.cancellation import cancel_tasks
 from moot.types.accounts import Caller
 from moot.types.errors import DatabaseUnavailable
@@ -27,10 +27,12 @@ SSE_HEADERS = [
     (b"x-content-type-options", b"nosniff"),
 ]
 HEARTBEAT_SECONDS = 15.0
+IDLE_POLL_SECONDS = 5.0
 STUCK_SECONDS = 30.0
 STUCK_CHECKS = 10  # per STUCK_SECONDS
 MAX_WRITE_BYTES = 64 * 1024  # per write; the last frame may exceed it
 HEARTBEAT_FRAME = b": still here\n\n"
+MAX_SEQ_DIGITS = 15  # longer numbers are invalid
 END_OF_BODY: HTTPResponseBodyEvent = {"type": "http.response.body", "body": b"", "more_body": False}
 
 log = logging.getLogger(__name__)
@@ -122,13 +124,7 @@ class SseConnections:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._stuck_seconds):
                     if connection.closing_frame and connection.task is not None and not _is_normal_end(connection.task):
-                        await send(
-                            {
-                                "type": "http.response.body",
-                                "body": connection.closing_frame,
-                                "more_body": True,
-                            }
-                        )
+                        await send({"type": "http.response.body", "body": connection.closing_frame, "more_body": True})
                     await send(END_OF_BODY)
                 return True
         return False
@@ -175,9 +171,6 @@ async def _cancel_and_log(*tasks: "asyncio.Task[None]") -> None:
             log.error("event stream failed", exc_info=outcome)
 
 
-IDLE_POLL_SECONDS = 5.0
-
-
 async def start_event_stream(events: AsyncGenerator[Struct, None]) -> BatchStream[bytes]:
     """Wait for the first event, so that an earlier exception becomes an error response instead of a stream."""
     return _event_frames(await anext(events), events)
@@ -188,7 +181,7 @@ async def _event_frames(first: Struct, events: AsyncGenerator[Struct, None]) -> 
     async with aclosing(events):
         event: Struct | None = first
         while event is not None:
-            yield [_event_frame(event)]
+            yield [b"data: " + msgspec.json.encode(event) + b"\n\n"]
             # `wait` does not cancel the pending `anext` on timeout; cancelling would close the generator.
             next_event = asyncio.ensure_future(anext(events, None))
             try:
@@ -199,5 +192,17 @@ async def _event_frames(first: Struct, events: AsyncGenerator[Struct, None]) -> 
                 await cancel_tasks(next_event)
 
 
-def _event_frame(event: Struct) -> bytes:
-    return b"data: " + msgspec.json.encode(event) + b"\n\n"
+class Resync(Struct, frozen=True, tag_field="type", tag="resync"):
+    """Tells the client to discard its events of this run. The stream continues after event number `after`."""
+
+    run: str
+    after: int
+
+
+def resync_frame(run: str) -> bytes:
+    return b"event: resync\ndata: " + msgspec.json.encode(Resync(run, 0)) + b"\n\n"
+
+
+def parse_event_seq(text: str) -> int | None:
+    """Return None if the text is not a valid event number."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_SEQ_DIGITS else None

@@ -92,7 +92,8 @@ class StaticFilesApp:
         if scope["type"] != ScopeType.HTTP or (name := self._match_file_name(scope)) is None:
             await self._app(scope, receive, send)
         elif (file := self._files.get(name)) is None:
-            await _send_text(scope, send, NOT_BUILT_MESSAGE)
+            headers = {"content-type": "text/plain; charset=utf-8", "cache-control": CACHE_REVALIDATE}
+            await _send_response(scope, send, 503, headers, NOT_BUILT_MESSAGE.encode())
         else:
             await _send_file(scope, send, file)
 
@@ -129,11 +130,6 @@ async def _send_file(scope: HTTPScope, send: Send, file: StaticFile) -> None:
         headers["content-encoding"] = "gzip"
         body = zipped
     await _send_response(scope, send, 200, headers, body)
-
-
-async def _send_text(scope: HTTPScope, send: Send, text: str) -> None:
-    headers = {"content-type": "text/plain; charset=utf-8", "cache-control": CACHE_REVALIDATE}
-    await _send_response(scope, send, 503, headers, text.encode())
 
 
 async def _send_response(scope: HTTPScope, send: Send, status: int, headers: Mapping[str, str], body: bytes) -> None:

@@ -42,12 +42,7 @@ class ChannelMemory:
         self._model_tasks = model_tasks
 
     async def add_memory_to_plan(
-        self,
-        tenant: str,
-        discussion: str,
-        plan: RunPlan,
-        channel: str | None = None,
-        author: str | None = None,
+        self, tenant: str, discussion: str, plan: RunPlan, channel: str | None = None, author: str | None = None
     ) -> RunPlan:
         """Return the plan unchanged if the discussion has no channel. `author` is the current user's name."""
         id = channel or await self._memories.find_channel(tenant, discussion)

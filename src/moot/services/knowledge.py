@@ -20,13 +20,7 @@ from moot.types.billing import Payer
 from moot.types.chunks import Usage
 from moot.types.discussions import Discussion
 from moot.types.errors import Conflict, DatabaseUnavailable, MootError, NotFound, UsageError
-from moot.types.knowledge import (
-    Consolidation,
-    ExtractedInsight,
-    ExtractedKnowledge,
-    ExtractedPatterns,
-    Insight,
-)
+from moot.types.knowledge import Consolidation, ExtractedInsight, ExtractedKnowledge, ExtractedPatterns, Insight
 from moot.types.primitives import new_id
 from moot.types.requests import ModelRequest, user_message
 
@@ -59,11 +53,7 @@ class ProjectPatterns(Struct, frozen=True, kw_only=True):
 
 class KnowledgeService:
     def __init__(
-        self,
-        stores: Stores,
-        resolve_model: ResolveModel,
-        model_tasks: ModelTasks,
-        embedder: Embedder | None = None,
+        self, stores: Stores, resolve_model: ResolveModel, model_tasks: ModelTasks, embedder: Embedder | None = None
     ) -> None:
         self._discussions = stores.discussions
         self._projects = stores.projects

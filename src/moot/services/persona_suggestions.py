@@ -6,12 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from msgspec import Struct
 
 from moot.engine.model_resolution import ResolveModel
-from moot.prompts.tasks.persona_suggestions import (
-    ProposalFilter,
-    Questions,
-    proposals_request,
-    questions_request,
-)
+from moot.prompts.tasks.persona_suggestions import ProposalFilter, Questions, proposals_request, questions_request
 from moot.providers.registry import ResolvedModel
 from moot.services.model_tasks import ModelTasks
 from moot.store.library.personas import Personas

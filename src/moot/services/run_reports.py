@@ -1,6 +1,7 @@
 """Run reports: status, lanes, analysis results and cost of a run."""
 
 from collections.abc import Iterable
+from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -68,7 +69,7 @@ class RunReports:
             dropped_quotes=claims.dropped_quotes,
             agreement=state.agreement,
             decisions=tuple(
-                sorted((one for one in state.analyses if isinstance(one, SpeakerSelected)), key=_turn_number)
+                sorted((one for one in state.analyses if isinstance(one, SpeakerSelected)), key=attrgetter("turn"))
             ),
             notices=tuple(one for one in state.notices if one.participant is None),
             usage=spending.usage,
@@ -107,7 +108,3 @@ def _stage_anchors(run: Run, participant: str, instructions: Iterable[Message]) 
     """The initial stage starts with the user's message, later stages with their instructions."""
     initial = {"initial": run.message} if run.message else {}
     return initial | {m.stage: m.id for m in instructions if m.thread == participant and m.stage}
-
-
-def _turn_number(decision: SpeakerSelected) -> int:
-    return decision.turn

@@ -41,11 +41,7 @@ log = logging.getLogger(__name__)
 
 class TitleGenerator:
     def __init__(
-        self,
-        database: Database,
-        resolve_model: ResolveModel,
-        model_tasks: ModelTasks,
-        rate_limiter: RateLimiter,
+        self, database: Database, resolve_model: ResolveModel, model_tasks: ModelTasks, rate_limiter: RateLimiter
     ) -> None:
         self._database = database
         self._resolve_model = resolve_model
@@ -90,9 +86,7 @@ class TitleGenerator:
         self, payer: Payer, chain: Sequence[ResolvedModel], message: str, stop: StopSignal
     ) -> TurnEnded:
         request = ModelRequest(
-            model="",
-            system=load_template("title"),
-            messages=(user_message(truncate_text(message, MAX_MESSAGE_CHARS)),),
+            model="", system=load_template("title"), messages=(user_message(truncate_text(message, MAX_MESSAGE_CHARS)),)
         )
         timeout = asyncio.get_running_loop().call_later(TITLE_TIMEOUT_SECONDS, stop.request_stop)
         try:

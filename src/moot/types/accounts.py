@@ -49,12 +49,14 @@ class StoredKey(Struct, frozen=True, kw_only=True):
 def check_account_name(name: str) -> None:
     if not 1 <= len(name) <= MAX_NAME_LENGTH or name != name.strip() or not name.isprintable():
         raise UsageError(
-            f"A name has 1 to {MAX_NAME_LENGTH} characters, without spaces around it or control characters."
+            f"name: it must have 1 to {MAX_NAME_LENGTH} printable characters, with no space at its ends. Choose another."
         )
 
 
 def check_password(password: str) -> None:
     if not MIN_PASSWORD_LENGTH <= len(password) <= MAX_PASSWORD_LENGTH:
-        raise UsageError(f"A password has {MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters: choose another.")
+        raise UsageError(
+            f"password: it must have {MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters. Choose another."
+        )
     if not password.isprintable():
-        raise UsageError("A password has no control characters in it: choose another.")
+        raise UsageError("password: it must not contain control characters. Choose another.")

@@ -3,7 +3,7 @@ import pytest
 
 from moot.cli.ask_options import AskOptions, build_run_plan
 from moot.cli.chat.draft import TableDraft, draft_from_plan
-from moot.server.schemas import DiscussionChange, DiscussionDraft
+from moot.services.run_plans import DiscussionChange, DiscussionDraft
 from moot.types.errors import UsageError
 from moot.types.modes import DebateOptions
 from moot.types.participants import make_participants

@@ -29,7 +29,7 @@ class AskHarness:
         self._ask_runner = AskRunner(
             local_app.worker.stores,
             self.services.discussion_service,
-            self.services.draft_validator,
+            self.services.run_planner,
             self.services.rate_limits,
             self.services.event_hub,
             self.services.revocations,

@@ -78,12 +78,12 @@ async def test_unknown_tool_error_lists_existing_tools(tool_harness: ToolHarness
     ("name", "arguments", "words"),
     [
         ("ask", {}, "question: It is missing."),
-        ("ask", {"question": ""}, "question: It must not be empty."),
-        ("ask", {"question": 1}, "question: It must be text."),
-        ("ask", {"question": "x", "mode": "shout"}, "mode: 'shout' is none of advisors"),
+        ("ask", {"question": ""}, "question: Expected `str` of length >= 1."),
+        ("ask", {"question": 1}, "question: Expected `str`, got `int`."),
+        ("ask", {"question": "x", "mode": "shout"}, "mode: Invalid enum value 'shout'. Use one of advisors"),
         ("ask", {"question": "x", "models": ["echo"]}, r"models\[0\]: Write provider/model"),
         ("ask", {"question": "x", "loud": True}, "loud: There is no such field; known are question"),
-        ("list_discussions", {"limit": 0}, "limit: It must be at least 1."),
+        ("list_discussions", {"limit": 0}, "limit: Expected `int` >= 1."),
     ],
 )
 async def test_invalid_arguments_are_rejected_by_field(

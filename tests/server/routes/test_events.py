@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from moot.server.event_cursors import resync_frame
 from moot.server.routes.events import MAX_RUN_CURSORS
+from moot.server.sse import resync_frame
 from moot.store.database import Database
 from tests.server.asgi_client import AsgiClient, http_scope
 from tests.support.app_fixture import LocalApp, create_local_app
@@ -131,8 +131,8 @@ async def test_event_stream_rejects_invalid_cursor(local_app: LocalApp) -> None:
         (f"{mine}&after=run_x", "run_x:57"),
         (f"{mine}&after=run_x:", "run_x:57"),
         (f"{mine}&after=run_x:-1", "run_x:57"),
-        (f"{mine}&after={'x' * 100}:1", "100 characters"),
-        (f"{mine}{'&after=run_x:1' * (MAX_RUN_CURSORS + 1)}", "20 entries"),
+        (f"{mine}&after={'x' * 100}:1", "length <= 100"),
+        (f"{mine}{'&after=run_x:1' * (MAX_RUN_CURSORS + 1)}", "length <= 20"),
     ):
         reply = await local_app.call("GET", f"/api/events?{query}")
         assert reply.status_code == 400, query

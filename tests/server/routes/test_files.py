@@ -18,7 +18,7 @@ from sqlalchemy import func, select
 
 from moot.prompts.attachments import MAX_FILE_BYTES
 from moot.server.errors import EXCEPTION_HANDLERS
-from moot.server.request_body import JsonRequest
+from moot.server.requests import JsonRequest
 from moot.server.routes import files as module
 from moot.server.routes.files import MAX_BODY, MAX_CONCURRENT_STORES, Uploads, content_disposition
 from moot.store.database import Database

@@ -49,7 +49,7 @@ async def test_shipped_persona_is_readable_and_read_only(api: TenantApi) -> None
         await api.call("DELETE", "/personas/shipped_sceptic"),
     ):
         assert refused.status_code == 403
-        assert "make a copy" in refused.json()["detail"]
+        assert "Create a copy" in refused.json()["detail"]
 
 
 @pytest.mark.parametrize(("method", "body"), [("GET", None), ("PATCH", {"name": "Mine"}), ("DELETE", None)])

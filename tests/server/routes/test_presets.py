@@ -6,9 +6,8 @@ import msgspec
 import pytest
 from msgspec import convert
 
-from moot.providers.registry import Registry
 from moot.server.routes.presets import PresetChange, PresetDraft, apply_preset_change, build_preset
-from moot.services.participants import ParticipantResolver
+from moot.store.database import Database
 from moot.store.library.personas import Personas
 from moot.types.errors import NotFound, UsageError
 from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions
@@ -16,28 +15,29 @@ from moot.types.personas import PersonaDraft
 from moot.types.presets import Preset
 from tests.support.accounts import ANNA, BERT, database_with_accounts
 from tests.support.databases import SLOW_ON_POSTGRES
+from tests.support.stores import make_run_planner
 from tests.support.tenant_api import TenantApi, create_tenant_api
 
 TWO_MODELS = ["scripted/echo", "scripted/steady"]
 
 
 class PresetHarness:
-    def __init__(self, personas: Personas, registry: Registry) -> None:
-        self.personas = personas
-        self.participant_resolver = ParticipantResolver(registry, personas)
+    def __init__(self, database: Database) -> None:
+        self.personas = Personas(database, ())
+        self.run_planner = make_run_planner(database)
 
     async def create_preset(self, **more: Any) -> Preset:
         draft = convert({"name": "Two", "participants": TWO_MODELS, **more}, PresetDraft)
-        return await build_preset(self.participant_resolver, ANNA, draft)
+        return await build_preset(self.run_planner, ANNA, draft)
 
     async def change_preset(self, preset: Preset, **change: Any) -> Preset:
-        return await apply_preset_change(self.participant_resolver, ANNA, convert(change, PresetChange), preset)
+        return await apply_preset_change(self.run_planner, ANNA, convert(change, PresetChange), preset)
 
 
 @pytest.fixture
 async def preset_harness(tmp_path: Path) -> AsyncIterator[PresetHarness]:
-    async with database_with_accounts("sqlite", tmp_path) as database, Registry({}, {}) as registry:
-        yield PresetHarness(Personas(database, ()), registry)
+    async with database_with_accounts("sqlite", tmp_path) as database:
+        yield PresetHarness(database)
 
 
 async def test_preset_has_defaults_of_discussion(preset_harness: PresetHarness) -> None:

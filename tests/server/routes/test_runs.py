@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from moot.server.event_cursors import resync_frame
-from moot.server.sse import HEARTBEAT_FRAME
+from moot.server.sse import HEARTBEAT_FRAME, resync_frame
 from moot.store.database import Database
 from moot.store.runs.event_log import EventLog, RunProgress
 from moot.types.discussions import Run

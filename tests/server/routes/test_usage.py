@@ -56,7 +56,7 @@ async def test_usage_by_discussion_contains_titles(account_app: AccountApp) -> N
 @pytest.mark.parametrize(
     ("query", "field", "words"),
     [
-        ("by=account", "by", "is none of day, discussion, model, purpose"),
+        ("by=account", "by", "Use one of day, discussion, model, purpose"),
         ("since=2026-02-02&until=2026-02-01", "since", "Send the earlier day"),
         ("since=yesterday", "since", "Write a day as 2026-11-15"),
     ],

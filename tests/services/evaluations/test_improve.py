@@ -100,7 +100,7 @@ async def test_second_improve_call_is_rejected_while_first_runs(harness: Evaluat
         with pytest.raises(Conflict, match="being improved already"):
             await collect_improvement_events(harness, evaluation["id"])
         with pytest.raises(Conflict, match="being improved already"):
-            await harness.services.improvement_applier.apply_improvement(CALLER, evaluation["id"])
+            await harness.services.improvements.apply_improvement(CALLER, evaluation["id"])
     assert isinstance((await collect_improvement_events(harness, evaluation["id"]))[-1], ImprovementEnded), (
         "and then it may go on"
     )

@@ -51,7 +51,7 @@ async def test_has_no_logins_until_an_account_has_a_password(database: Database)
     accounts = Accounts(database)
     assert await accounts.has_no_logins()
     await accounts.ensure_local_account()
-    assert await accounts.has_no_logins(), "the user of this machine has no password"
+    assert await accounts.has_no_logins(), "the account of this machine has no password"
     await accounts.create_account("ada", PASSWORD)
     assert not await accounts.has_no_logins()
 
@@ -62,9 +62,9 @@ async def test_create_account_rejects_invalid_input_and_stores_nothing(database:
         await accounts.create_account("ada", PASSWORD, tenant="nowhere")
     with pytest.raises(UsageError, match="1 to 64"):
         await accounts.create_account(" ada", PASSWORD)
-    with pytest.raises(UsageError, match="choose another"):
+    with pytest.raises(UsageError, match="Choose another"):
         await accounts.create_account("ada", "short")
-    with pytest.raises(Conflict, match="user of this machine"):
+    with pytest.raises(Conflict, match="account of this machine"):
         await accounts.create_account("local", PASSWORD)
     assert await accounts.list_accounts() == []
 
@@ -151,7 +151,7 @@ async def test_create_token_rejects_more_than_maximum(database: Database) -> Non
     ]
     async with database.write() as connection:
         await connection.execute(insert(token), rows)
-    with pytest.raises(Conflict, match="delete one"):
+    with pytest.raises(Conflict, match="Delete one"):
         await accounts.create_token(caller, "one more")
 
 

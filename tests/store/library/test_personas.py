@@ -88,15 +88,15 @@ async def test_update_persona_keeps_other_fields(personas: Personas) -> None:
 
 async def test_update_persona_rejects_empty_persona(personas: Personas) -> None:
     made = await personas.create_persona(ANNA, PersonaDraft(name="Cook", description="Cooks."))
-    with pytest.raises(UsageError, match="keep one"):
+    with pytest.raises(UsageError, match="Keep one"):
         await personas.update_persona(ANNA, made.id, PersonaChange(description=" "))
     assert await personas.get_persona(ANNA, made.id) == made
 
 
 async def test_shipped_personas_are_read_only(personas: Personas) -> None:
-    with pytest.raises(Forbidden, match="make a copy"):
+    with pytest.raises(Forbidden, match="Create a copy"):
         await personas.update_persona(ANNA, "shipped_sceptic", PersonaChange(name="Believer"))
-    with pytest.raises(Forbidden, match="make a copy"):
+    with pytest.raises(Forbidden, match="Create a copy"):
         await personas.delete_persona(ANNA, "shipped_sceptic")
 
 

@@ -38,13 +38,13 @@ def parse_assertions(text: str) -> tuple[str, ...]:
     """Parse one assertion per line and ignore empty lines. Raises UsageError if a limit is exceeded."""
     found = tuple(line.strip() for line in text.splitlines() if line.strip())
     if not found:
-        raise UsageError("assertions: there are none: write one a line.")
+        raise UsageError("assertions: there are none. Write one per line.")
     if len(found) > MAX_ASSERTIONS:
-        raise UsageError(f"assertions: these are {len(found)}: write {MAX_ASSERTIONS} at most, one a line.")
+        raise UsageError(f"assertions: there are {len(found)}. Write at most {MAX_ASSERTIONS}, one per line.")
     for place, one in enumerate(found, start=1):
         if len(one) > MAX_ASSERTION_CHARACTERS:
             raise UsageError(
-                f"assertions: number {place} is longer than {MAX_ASSERTION_CHARACTERS} characters: shorten it."
+                f"assertions: number {place} has more than {MAX_ASSERTION_CHARACTERS} characters. Shorten it."
             )
     return found
 

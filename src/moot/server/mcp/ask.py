@@ -12,10 +12,9 @@ from msgspec import Meta, Struct
 from moot.engine.events.hub import EventHub, decode_frame
 from moot.engine.tools.approvals import approval_instructions
 from moot.server.auth import Revocations
-from moot.server.draft_validation import DraftValidator
 from moot.server.rate_limits import RateLimits
-from moot.server.schemas import DiscussionDraft, Id, MessageText, require_text
 from moot.services.discussions import DiscussionService, NewMessage, StartedRun
+from moot.services.run_plans import DiscussionDraft, Id, MessageText, RunPlanner, require_text
 from moot.store.stores import Stores
 from moot.types.accounts import Caller
 from moot.types.billing import MaxCostUsd
@@ -180,14 +179,14 @@ class AskRunner:
         self,
         stores: Stores,
         discussion_service: DiscussionService,
-        draft_validator: DraftValidator,
+        run_planner: RunPlanner,
         limits: RateLimits,
         event_hub: EventHub,
         revocations: Revocations,
     ) -> None:
         self._stores = stores
         self._discussion_service = discussion_service
-        self._draft_validator = draft_validator
+        self._run_planner = run_planner
         self._limits = limits
         self._event_hub = event_hub
         self._revocations = revocations
@@ -216,9 +215,9 @@ class AskRunner:
             return await self._continue_discussion(caller, request.discussion, request, text)
         draft = await self._build_draft(caller, request)
         with _rename_error_field(request):
-            new_discussion = await self._draft_validator.validate_draft(caller, draft, draft.participants)
+            new_discussion, prompts = await self._run_planner.check_draft(caller.tenant, draft)
         await self._limits.count_run_start(caller.account, new_discussion.mode)
-        return await self._discussion_service.create(caller, new_discussion)
+        return await self._discussion_service.create(caller, new_discussion, prompts=prompts)
 
     async def _continue_discussion(self, caller: Caller, id: str, request: AskInput, words: str) -> StartedRun:
         discussion = await self._stores.discussions.get_discussion(caller.tenant, id)

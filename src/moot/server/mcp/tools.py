@@ -9,12 +9,11 @@ import msgspec
 from msgspec import Meta, Struct
 
 from moot.providers.embeddings import HttpEmbedder
-from moot.server.errors import MSGSPEC_FIELD_NAME
 from moot.server.mcp.ask import AskInput, AskRunner, ProgressCallback
 from moot.server.rate_limits import RateLimits
-from moot.server.request_body import strip_nul
-from moot.server.schemas import Id
+from moot.server.requests import strip_nul
 from moot.services.knowledge import KnowledgeService
+from moot.services.run_plans import Id
 from moot.services.validation_messages import explain_validation_error
 from moot.store.stores import Stores
 from moot.transcript.export import TranscriptExporter
@@ -133,7 +132,8 @@ class McpTools:
         try:
             parsed = msgspec.convert(strip_nul(arguments), tool.input_type)
         except msgspec.ValidationError as error:
-            raise UsageError(_argument_error(str(error), tool.input_type)) from error
+            field, problem = explain_validation_error(str(error), tool.input_type)
+            raise UsageError(f"{field or 'arguments'}: {problem}") from error
         return await tool.handler(caller, parsed, report_progress)
 
     async def _ask_question(self, caller: Caller, request: AskInput, report_progress: ProgressCallback) -> ToolOutput:
@@ -199,11 +199,3 @@ def _participant_list(participants: Sequence[Participant]) -> str:
 def _insight_line(one: Insight) -> str:
     suggestion = f" {one.suggestion}" if one.suggestion else ""
     return f"- {one.title} ({one.kind}, discussion {one.discussion}): {one.detail}{suggestion}"
-
-
-def _argument_error(message: str, input_type: type[Struct]) -> str:
-    """Convert a msgspec error to the form `field: problem`."""
-    reason, _, path = message.partition(" - at `$")
-    field = path.rstrip("`").lstrip(".")
-    named = MSGSPEC_FIELD_NAME.fullmatch(reason)
-    return f"{named[1] if named else field or 'arguments'}: {explain_validation_error(reason, input_type, field)}"

@@ -13,7 +13,6 @@ from msgspec import Struct, field
 
 from moot.prompts.attachments import MAX_FILE_BYTES
 from moot.server.auth import Revocations
-from moot.server.disconnects import run_until_disconnect
 from moot.server.errors import problem_response
 from moot.server.openai.errors import encode_openai_error
 from moot.server.openai.response_text import ResponseText, TextPiece
@@ -35,7 +34,7 @@ from moot.server.openai.schemas import (
 )
 from moot.server.openai.virtual_models import VirtualModels
 from moot.server.rate_limits import RateLimits
-from moot.server.schemas import IdempotencyKey
+from moot.server.requests import IdempotencyKey, run_until_disconnect
 from moot.server.sse import SseConnections
 from moot.store.database import Database
 from moot.store.idempotency import release_idempotency_key, reserve_key_for_slow_request, store_idempotent_reply

@@ -6,9 +6,8 @@ from msgspec.structs import replace
 
 from moot.engine.model_resolution import DefaultParticipants
 from moot.server.openai.schemas import ModelObject
-from moot.services.discussions import DiscussionService, NewDiscussion
-from moot.services.participants import ParticipantResolver
-from moot.services.run_plans import RunPlanner
+from moot.services.discussions import DiscussionService
+from moot.services.run_plans import NewDiscussion, RunPlanner
 from moot.store.library.presets import Presets
 from moot.types.accounts import Caller
 from moot.types.errors import NotFound, UsageError
@@ -29,13 +28,11 @@ class VirtualModels:
         self,
         discussion_service: DiscussionService,
         run_planner: RunPlanner,
-        participant_resolver: ParticipantResolver,
         default_participants: DefaultParticipants,
         presets: Presets,
     ) -> None:
         self._discussion_service = discussion_service
         self._run_planner = run_planner
-        self._participant_resolver = participant_resolver
         self._default_participants = default_participants
         self._presets = presets
 
@@ -83,7 +80,7 @@ class VirtualModels:
         else:
             single = MODES[mode].only_first
             models = await self._default_participants.default_models(caller.tenant, single=single)
-        participants = await self._participant_resolver.resolve_participants(caller.tenant, models)
+        participants = await self._run_planner.assign_participants(caller.tenant, models)
         return NewDiscussion(
             message="",
             title=name,
@@ -102,6 +99,6 @@ class VirtualModels:
         if name.startswith(MODE_PREFIX):
             raise NotFound(f"model: there is no {name!r}. Use one of {', '.join(MODE_MODELS)}.")
         try:
-            self._participant_resolver.check_model(name, "model")
+            self._run_planner.check_model(name, "model")
         except UsageError as error:
             raise NotFound(f"{error} Or use one that GET /v1/models lists.") from error

@@ -44,7 +44,7 @@ class TokenWithSecret(Struct, frozen=True, kw_only=True):
     secret: str  # only in this response; the database stores a hash
 
     def __repr__(self) -> str:
-        return f"MadeToken({self.id!r}, [secret])"
+        return f"TokenWithSecret({self.id!r}, [secret])"
 
 
 class AccountRoutes(Controller):

@@ -4,35 +4,48 @@ from typing import Annotated
 
 from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency as Given
+from litestar.di import Provide
 from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from moot.engine.attachments import Attachments
 from moot.prompts.parts import PromptParts, build_prompt_parts
-from moot.server.draft_validation import DraftValidator
 from moot.server.rate_limits import RateLimits, message_rate
-from moot.server.schemas import (
-    ContinueRequest,
+from moot.server.requests import IdempotencyKey, PageCursor, PageLimit
+from moot.services.discussions import DiscussionService, NewMessage, StartedRun
+from moot.services.prompt_replay import PromptReplay, ReplayedPrompt
+from moot.services.run_plans import (
     DiscussionChange,
     DiscussionDraft,
-    IdempotencyKey,
-    MessageDraft,
-    PageCursor,
-    PageLimit,
+    FileIds,
+    Id,
+    MessageText,
+    RunPlanner,
     require_text,
 )
-from moot.services.discussions import DiscussionService, NewMessage, StartedRun
-from moot.services.prompt_replay import PromptReplay
 from moot.store.database import Database
 from moot.store.discussions.discussions import DiscussionPage, Discussions
 from moot.store.runs.findings import load_results_and_notices
 from moot.types.accounts import Caller
+from moot.types.billing import MaxCostUsd
 from moot.types.discussions import Discussion, DiscussionStatus, Message, Run
 from moot.types.events import Notice, ReferenceSummarized
 from moot.types.requests import ModelRequest
 
 BeforeSeq = Annotated[int | None, QueryParameter(ge=1, le=2**63 - 1, description="Older than this message")]
 SearchText = Annotated[str | None, QueryParameter(max_length=500, description="Words in titles and messages")]
+
+
+class MessageDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    message: MessageText
+    # Participant ids. Only these participants see the message and answer it.
+    to: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=24)] | None = None
+    files: FileIds = ()
+    max_cost_usd: MaxCostUsd | None = None  # US dollars for this run
+
+
+class ContinueRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    turns: Annotated[int, Meta(ge=1, le=50)] = 1
 
 
 class DiscussionDetail(Struct, frozen=True, kw_only=True):
@@ -50,6 +63,20 @@ class AcceptedRun(Struct, frozen=True, kw_only=True):
     run: Run
 
 
+async def _replay_prompt(
+    id: FromPath[str],
+    turn: FromPath[str],
+    caller: Given[Caller],
+    discussions: Given[Discussions],
+    prompt_replay: Given[PromptReplay],
+) -> ReplayedPrompt:
+    await discussions.get_discussion(caller.tenant, id)
+    return await prompt_replay.replay_prompt(caller.tenant, await discussions.get_message(id, turn), only_text=True)
+
+
+REPLAYED_PROMPT = {"replayed_prompt": Provide(_replay_prompt)}
+
+
 class DiscussionRoutes(Controller):
     path = "/api/discussions"
     tags = ("discussions",)
@@ -60,14 +87,14 @@ class DiscussionRoutes(Controller):
         data: JSONBody[DiscussionDraft],
         caller: Given[Caller],
         discussion_service: Given[DiscussionService],
-        draft_validator: Given[DraftValidator],
+        run_planner: Given[RunPlanner],
         rate_limits: Given[RateLimits],
         idempotency_key: IdempotencyKey = None,
     ) -> StartedRun:
         """Respond before any model is called. The answers arrive as events of the run."""
-        new_discussion = await draft_validator.validate_draft(caller, data, data.participants)
+        new_discussion, prompts = await run_planner.check_draft(caller.tenant, data)
         await rate_limits.count_run_start(caller.account, new_discussion.mode)
-        return await discussion_service.create(caller, new_discussion, idempotency_key)
+        return await discussion_service.create(caller, new_discussion, idempotency_key, prompts)
 
     @get(summary="List discussions, newest first")
     async def list_discussions(
@@ -115,11 +142,11 @@ class DiscussionRoutes(Controller):
         data: JSONBody[DiscussionChange],
         caller: Given[Caller],
         discussions: Given[Discussions],
-        draft_validator: Given[DraftValidator],
+        run_planner: Given[RunPlanner],
     ) -> Discussion:
         """Active runs keep their settings. The change applies to the next run."""
         current = await discussions.get_discussion(caller.tenant, id)
-        changes = await draft_validator.validate_change(caller, data, current)
+        changes = await run_planner.check_change(caller.tenant, data, current)
         return await discussions.update_discussion(caller.tenant, id, changes) if changes else current
 
     @post("/{id:str}/messages", status_code=202, guards=[message_rate], summary="Send a message")
@@ -145,12 +172,7 @@ class DiscussionRoutes(Controller):
         started = await discussion_service.send_message(caller, new_message, idempotency_key)
         return AcceptedRun(message=started.message, run=started.run)
 
-    @post(
-        "/{id:str}/continue",
-        status_code=202,
-        guards=[message_rate],
-        summary="Continue without a user message",
-    )
+    @post("/{id:str}/continue", status_code=202, guards=[message_rate], summary="Continue without a user message")
     async def continue_discussion(
         self,
         id: FromPath[str],
@@ -175,40 +197,28 @@ class DiscussionRoutes(Controller):
     ) -> None:
         await discussions.delete_discussion(caller.tenant, id)
 
-    @get("/{id:str}/turns/{turn:str}/prompt", summary="Get the prompt of a turn")
+    @get("/{id:str}/turns/{turn:str}/prompt", dependencies=REPLAYED_PROMPT, summary="Get the prompt of a turn")
     async def get_turn_prompt(
-        self,
-        id: FromPath[str],
-        turn: FromPath[str],
-        caller: Given[Caller],
-        discussions: Given[Discussions],
-        prompt_replay: Given[PromptReplay],
-        attachments: Given[Attachments],
+        self, replayed_prompt: Given[ReplayedPrompt], attachments: Given[Attachments]
     ) -> ModelRequest:
         """Rebuild the prompt of a turn from the stored state, with the code that built it for the model.
 
         `turn` is the id of the answer. Files that were sent as binary have no `data` here.
         """
-        await discussions.get_discussion(caller.tenant, id)
-        answer = await discussions.get_message(id, turn)
-        replayed = await prompt_replay.replay_prompt(caller.tenant, answer, only_text=True)
-        return await attachments.readable_request(replayed.build_request(), answer.model or replayed.participant.model)
+        model = replayed_prompt.answer.model or replayed_prompt.participant.model
+        return await attachments.readable_request(replayed_prompt.build_request(), model)
 
-    @get("/{id:str}/turns/{turn:str}/prompt/parts", summary="Get the parts of a turn's prompt")
+    @get(
+        "/{id:str}/turns/{turn:str}/prompt/parts",
+        dependencies=REPLAYED_PROMPT,
+        summary="Get the parts of a turn's prompt",
+    )
     async def get_turn_prompt_parts(
-        self,
-        id: FromPath[str],
-        turn: FromPath[str],
-        caller: Given[Caller],
-        discussions: Given[Discussions],
-        prompt_replay: Given[PromptReplay],
-        attachments: Given[Attachments],
+        self, replayed_prompt: Given[ReplayedPrompt], attachments: Given[Attachments]
     ) -> PromptParts:
         """Each part has a kind, an author and an estimated number of tokens."""
-        await discussions.get_discussion(caller.tenant, id)
-        answer = await discussions.get_message(id, turn)
-        replayed = await prompt_replay.replay_prompt(caller.tenant, answer, only_text=True)
-        participant = replayed.participant
-        pieces = await attachments.readable_pieces(replayed.prompt_pieces(), answer.model or participant.model)
-        rate = replayed.plan.limits_for_model(participant.model).characters_per_token
-        return build_prompt_parts(participant.model, pieces, rate, participant.tools)
+        who = replayed_prompt.participant
+        model = replayed_prompt.answer.model or who.model
+        pieces = await attachments.readable_pieces(replayed_prompt.prompt_pieces(), model)
+        rate = replayed_prompt.plan.limits_for_model(who.model).characters_per_token
+        return build_prompt_parts(who.model, pieces, rate, who.tools)

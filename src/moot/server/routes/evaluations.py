@@ -9,14 +9,12 @@ from msgspec import Meta, Struct
 
 from moot.prompts.tasks.evaluation import MAX_ASSERTION_CHARACTERS, MAX_ASSERTIONS, parse_assertions
 from moot.server.auth import Revocations
-from moot.server.disconnects import run_until_disconnect
 from moot.server.rate_limits import model_request_rate
+from moot.server.requests import reject_if_draining, run_until_disconnect
 from moot.server.sse import SSE_MEDIA_TYPE, SseConnections, start_event_stream
-from moot.services.discussions import DiscussionService
-from moot.services.evaluations.apply import ImprovementApplier
 from moot.services.evaluations.improve import PersonaImprover
 from moot.services.evaluations.judge import EvaluationResult, Judge
-from moot.services.participants import ParticipantResolver
+from moot.services.run_plans import RunPlanner
 from moot.store.discussions.discussions import Discussions
 from moot.store.library.evaluations import Evaluations
 from moot.types.accounts import Caller
@@ -34,32 +32,30 @@ class EvaluationRoutes(Controller):
     path = "/api"
     tags = ("evaluations",)
 
-    @post("/messages/{id:str}/evaluations", guards=[model_request_rate], summary="Judge an answer by assertions")
+    @post(
+        "/messages/{id:str}/evaluations",
+        guards=[model_request_rate, reject_if_draining],
+        summary="Judge an answer by assertions",
+    )
     async def judge_answer(
         self,
         id: FromPath[str],
         data: JSONBody[AssertionsInput],
         request: Request[Caller, Any, Any],
-        discussion_service: Given[DiscussionService],
-        participant_resolver: Given[ParticipantResolver],
+        run_planner: Given[RunPlanner],
         revocations: Given[Revocations],
         evaluation_judge: Given[Judge],
     ) -> EvaluationResult:
         """Respond when the judge has answered: whether each assertion passes, with a reason."""
-        discussion_service.reject_if_draining()
         assertions = parse_assertions(data.assertions)
         if data.judge is not None:
-            participant_resolver.check_model(data.judge, "judge")
+            run_planner.check_model(data.judge, "judge")
         evaluation = evaluation_judge.evaluate_answer(request.user, id, assertions, data.judge)
         return await run_until_disconnect(request, revocations, evaluation)
 
     @get("/messages/{id:str}/evaluations", summary="List the evaluations of an answer, newest first")
     async def list_evaluations(
-        self,
-        id: FromPath[str],
-        caller: Given[Caller],
-        discussions: Given[Discussions],
-        evaluations: Given[Evaluations],
+        self, id: FromPath[str], caller: Given[Caller], discussions: Given[Discussions], evaluations: Given[Evaluations]
     ) -> tuple[Evaluation, ...]:
         message = await discussions.find_message(caller.tenant, id)
         return await evaluations.list_evaluations(caller.tenant, message.id)
@@ -73,7 +69,7 @@ class EvaluationRoutes(Controller):
     @post(
         "/evaluations/{id:str}/improve",
         status_code=200,
-        guards=[model_request_rate],
+        guards=[model_request_rate, reject_if_draining],
         media_type=SSE_MEDIA_TYPE,
         summary="Improve the persona of the answer, round by round, as server-sent events",
     )
@@ -81,7 +77,6 @@ class EvaluationRoutes(Controller):
         self,
         id: FromPath[str],
         caller: Given[Caller],
-        discussion_service: Given[DiscussionService],
         improvements: Given[PersonaImprover],
         sse_connections: Given[SseConnections],
     ) -> Response[str]:
@@ -89,25 +84,20 @@ class EvaluationRoutes(Controller):
 
         An evaluation has at most ten rounds. Nothing changes until the best round is applied.
         """
-        discussion_service.reject_if_draining()
         return sse_connections.stream_response(
             await start_event_stream(improvements.improve_persona(caller, id)), caller
         )
 
     @post("/evaluations/{id:str}/apply", status_code=200, summary="Apply the best round of an evaluation")
     async def apply_improvement(
-        self, id: FromPath[str], caller: Given[Caller], improvement_applier: Given[ImprovementApplier]
+        self, id: FromPath[str], caller: Given[Caller], improvements: Given[PersonaImprover]
     ) -> Evaluation:
         """Change your own persona. For a built-in persona or none, create one and assign it to the participant."""
-        return await improvement_applier.apply_improvement(caller, id)
+        return await improvements.apply_improvement(caller, id)
 
-    @post(
-        "/evaluations/{id:str}/undo",
-        status_code=200,
-        summary="Restore the state before an improvement was applied",
-    )
+    @post("/evaluations/{id:str}/undo", status_code=200, summary="Restore the state before an improvement was applied")
     async def undo_improvement(
-        self, id: FromPath[str], caller: Given[Caller], improvement_applier: Given[ImprovementApplier]
+        self, id: FromPath[str], caller: Given[Caller], improvements: Given[PersonaImprover]
     ) -> Evaluation:
         """Returns 409 if the persona was changed since."""
-        return await improvement_applier.undo_improvement(caller, id)
+        return await improvements.undo_improvement(caller, id)

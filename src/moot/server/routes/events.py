@@ -1,5 +1,6 @@
 """The event stream of the web page: changes of all discussions, and run events of the open discussion."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from litestar import Response, get
@@ -10,12 +11,11 @@ from msgspec import Meta
 from moot.engine.events.discussion_changes import DiscussionChanges
 from moot.engine.events.hub import EventHub
 from moot.engine.events.subscription import DiscussionSubscription
-from moot.server.event_cursors import parse_event_cursors, resync_frame
-from moot.server.sse import SSE_MEDIA_TYPE, SseConnections
+from moot.server.sse import SSE_MEDIA_TYPE, SseConnections, parse_event_seq, resync_frame
 from moot.store.discussions.discussions import Discussions
-from moot.store.runs.event_log import EventLog
+from moot.store.runs.event_log import EventLog, RunProgress
 from moot.types.accounts import Caller
-from moot.types.errors import UsageError
+from moot.types.errors import NotFound, UsageError
 from moot.types.primitives import EVENT_CURSOR_PATTERN
 
 MAX_RUN_CURSORS = 20
@@ -62,7 +62,7 @@ async def stream_events(
         return sse_connections.stream_response(discussion_changes.stream_frames(caller.tenant), caller)
     await discussions.get_discussion(caller.tenant, discussion)
     progress = await events.discussion_progress(caller.tenant, discussion)
-    cursors = parse_event_cursors(after or (), progress)
+    last_seqs, invalid_runs = parse_event_cursors(after or (), progress)
     subscription = DiscussionSubscription(
         discussion_changes,
         events,
@@ -70,7 +70,24 @@ async def stream_events(
         tenant=caller.tenant,
         discussion=discussion,
         progress=progress,
-        after=cursors.after,
+        after=last_seqs,
     )
-    opening_frame = b"".join(resync_frame(run) for run in cursors.invalid_runs)
+    opening_frame = b"".join(resync_frame(run) for run in invalid_runs)
     return sse_connections.stream_response(subscription.stream_frames(), caller, opening_frame)
+
+
+def parse_event_cursors(
+    cursors: Sequence[str], progress_by_run: Mapping[str, RunProgress]
+) -> tuple[dict[str, int], list[str]]:
+    """Parse cursors such as `run_x:57`. If a run has several cursors, the last one wins.
+
+    Return the last received event number by run, and the runs that need a `resync` event, because they never reached
+    that number. Raises `NotFound` for a run that is not in `progress_by_run`.
+    """
+    requested = {run: parse_event_seq(text) for run, _, text in (cursor.rpartition(":") for cursor in cursors)}
+    after: dict[str, int] = {}
+    for run, last in requested.items():
+        if run not in progress_by_run:
+            raise NotFound(f"after: There is no run {run!r} in this discussion.")
+        after[run] = last if last is not None and last <= progress_by_run[run].last_seq else 0
+    return after, [run for run, last in requested.items() if last != after[run]]

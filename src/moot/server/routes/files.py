@@ -17,7 +17,7 @@ from litestar.status_codes import HTTP_415_UNSUPPORTED_MEDIA_TYPE
 from multipart import MultipartError, MultipartSegment, ParserLimitReached, PushMultipartParser
 
 from moot.prompts.attachments import MAX_FILE_BYTES, validate_media_type
-from moot.server.request_body import limit_body_time
+from moot.server.requests import limit_body_time
 from moot.store.discussions.files import Files
 from moot.types.accounts import Caller
 from moot.types.errors import UsageError

@@ -23,27 +23,18 @@ class MetricsAccess:
         self._is_local = is_local
 
     def check_access(self, connection: Connection) -> None:
-        if not self._is_local and not self._is_valid_token(bearer_token(connection)):
+        secret = bearer_token(connection)
+        is_valid = bool(self._token and secret and compare_digest(secret.encode(), self._token.encode()))
+        if not self._is_local and not is_valid:
             raise NotFound(
                 "Metrics need a token. Set MOOT_METRICS_TOKEN on the server, and send it as `Authorization: Bearer …`."
             )
-
-    def _is_valid_token(self, secret: str | None) -> bool:
-        if self._token is None or secret is None:
-            return False
-        return compare_digest(secret.encode(), self._token.encode())
 
 
 SERVER_TAGS = ("server",)
 
 
-@get(
-    "/healthz",
-    opt=OPEN_TO_ALL,
-    tags=SERVER_TAGS,
-    media_type=MediaType.TEXT,
-    summary="Liveness: the process runs",
-)
+@get("/healthz", opt=OPEN_TO_ALL, tags=SERVER_TAGS, media_type=MediaType.TEXT, summary="Liveness: the process runs")
 async def healthz() -> str:
     return "ok"
 

@@ -1,7 +1,6 @@
 """Routes for knowledge: insights of discussions and patterns of projects."""
 
-from collections.abc import Callable, Coroutine
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from litestar import Controller, Request, get, post
 from litestar.di import NamedDependency as Given
@@ -10,18 +9,14 @@ from msgspec import Struct
 
 from moot.providers.embeddings import HttpEmbedder
 from moot.server.auth import Revocations
-from moot.server.disconnects import run_until_disconnect
 from moot.server.rate_limits import RateLimits, model_request_rate
-from moot.server.schemas import PageCursor, PageLimit
-from moot.services.discussions import DiscussionService
+from moot.server.requests import PageCursor, PageLimit, reject_if_draining, run_until_disconnect
 from moot.services.knowledge import ConsolidationResult, ExportResult, KnowledgeService, ProjectPatterns
 from moot.store.library.insights import Insights
 from moot.store.library.projects import Projects
 from moot.types.accounts import Caller
 from moot.types.knowledge import InsightPage
 from moot.types.primitives import ModelName
-
-T = TypeVar("T")
 
 
 class KnowledgeRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -36,21 +31,20 @@ class KnowledgeRoutes(Controller):
     @post(
         "/discussions/{id:str}/export",
         status_code=200,
-        guards=[model_request_rate],
+        guards=[model_request_rate, reject_if_draining],
         summary="Export a summary and insights of a discussion, written by a model",
     )
     async def export_discussion(
         self,
         id: FromPath[str],
         request: Request[Caller, Any, Any],
-        discussion_service: Given[DiscussionService],
         revocations: Given[Revocations],
         knowledge: Given[KnowledgeService],
         data: JSONBody[KnowledgeRequest | None] = None,
     ) -> ExportResult:
         """Respond when the model has answered: a summary, its usefulness and insights. Replaces an earlier export."""
-        discussion_service.reject_if_draining()
-        return await _run_knowledge_task(request, revocations, knowledge.export_insights, id, data)
+        export = knowledge.export_insights(request.user, id, data.model if data else None)
+        return await run_until_disconnect(request, revocations, export)
 
     @get("/discussions/{id:str}/insights", summary="List the insights of a discussion")
     async def list_discussion_insights(
@@ -61,21 +55,20 @@ class KnowledgeRoutes(Controller):
     @post(
         "/projects/{id:str}/consolidate",
         status_code=200,
-        guards=[model_request_rate],
+        guards=[model_request_rate, reject_if_draining],
         summary="Find patterns in a project with a model",
     )
     async def consolidate_project(
         self,
         id: FromPath[str],
         request: Request[Caller, Any, Any],
-        discussion_service: Given[DiscussionService],
         revocations: Given[Revocations],
         knowledge: Given[KnowledgeService],
         data: JSONBody[KnowledgeRequest | None] = None,
     ) -> ConsolidationResult:
         """Respond when the model has answered. Later prompts of the project include the patterns."""
-        discussion_service.reject_if_draining()
-        return await _run_knowledge_task(request, revocations, knowledge.consolidate_patterns, id, data)
+        consolidation = knowledge.consolidate_patterns(request.user, id, data.model if data else None)
+        return await run_until_disconnect(request, revocations, consolidation)
 
     @get("/projects/{id:str}/patterns", summary="Get the newest completed consolidation")
     async def get_project_patterns(
@@ -104,14 +97,3 @@ class KnowledgeRoutes(Controller):
             return InsightPage(await knowledge.search_insights(caller.tenant, id, q, limit), next=None)
         await projects.get_project(caller.tenant, id)
         return await insights.project_insights(caller.tenant, id, cursor=cursor, limit=limit)
-
-
-async def _run_knowledge_task(
-    request: Request[Caller, Any, Any],
-    revocations: Revocations,
-    work: Callable[[Caller, str, str | None], Coroutine[None, None, T]],
-    id: str,
-    data: KnowledgeRequest | None,
-) -> T:
-    task = work(request.user, id, data.model if data else None)
-    return await run_until_disconnect(request, revocations, task)

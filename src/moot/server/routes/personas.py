@@ -4,7 +4,7 @@ from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency as Given
 from litestar.params import FromPath, JSONBody
 
-from moot.server.schemas import PageCursor, PageLimit
+from moot.server.requests import PageCursor, PageLimit
 from moot.store.library.personas import Personas
 from moot.types.accounts import Caller
 from moot.types.personas import Persona, PersonaChange, PersonaDraft, PersonaPage
@@ -16,11 +16,7 @@ class PersonaRoutes(Controller):
 
     @get(summary="List shipped personas and your own, newest first")
     async def list_personas(
-        self,
-        caller: Given[Caller],
-        personas: Given[Personas],
-        cursor: PageCursor = None,
-        limit: PageLimit = 50,
+        self, caller: Given[Caller], personas: Given[Personas], cursor: PageCursor = None, limit: PageLimit = 50
     ) -> PersonaPage:
         return await personas.list_personas(caller.tenant, cursor=cursor, limit=limit)
 
@@ -36,11 +32,7 @@ class PersonaRoutes(Controller):
 
     @patch("/{id:str}", summary="Change one of your personas; omitted fields keep their value")
     async def update_persona(
-        self,
-        id: FromPath[str],
-        data: JSONBody[PersonaChange],
-        caller: Given[Caller],
-        personas: Given[Personas],
+        self, id: FromPath[str], data: JSONBody[PersonaChange], caller: Given[Caller], personas: Given[Personas]
     ) -> Persona:
         return await personas.update_persona(caller.tenant, id, data)
 

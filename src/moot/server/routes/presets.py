@@ -8,8 +8,8 @@ from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
-from moot.server.schemas import PageCursor, PageLimit, ParticipantList
-from moot.services.participants import ParticipantResolver
+from moot.server.requests import PageCursor, PageLimit
+from moot.services.run_plans import ParticipantList, RunPlanner
 from moot.store.library.presets import Presets
 from moot.types.accounts import Caller
 from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions, ModeName, Rounds, check_mode, default_mode
@@ -43,12 +43,12 @@ class PresetChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     directed: DirectedOptions | UnsetType | None = UNSET
 
 
-async def build_preset(participant_resolver: ParticipantResolver, tenant: str, draft: PresetDraft) -> Preset:
+async def build_preset(run_planner: RunPlanner, tenant: str, draft: PresetDraft) -> Preset:
     preset = Preset(
         id=new_id("preset"),
         name=draft.name,
         mode=draft.mode or default_mode(draft.participants),
-        participants=await participant_resolver.resolve_participants(tenant, draft.participants),
+        participants=await run_planner.assign_participants(tenant, draft.participants),
         rounds=draft.rounds,
         task_model=draft.task_model,
         debate=draft.debate,
@@ -57,19 +57,17 @@ async def build_preset(participant_resolver: ParticipantResolver, tenant: str, d
         created_at=time.time(),
     )
     if draft.task_model:
-        participant_resolver.check_model(draft.task_model, "task_model")
+        run_planner.check_model(draft.task_model, "task_model")
     return _resolve_options(preset)
 
 
-async def apply_preset_change(
-    participant_resolver: ParticipantResolver, tenant: str, change: PresetChange, current: Preset
-) -> Preset:
+async def apply_preset_change(run_planner: RunPlanner, tenant: str, change: PresetChange, current: Preset) -> Preset:
     """Participants that the change omits are not validated again: their persona or model may be gone."""
     changes = {name: value for name, value in asdict(change).items() if value is not UNSET}
     if change.participants is not UNSET:
-        changes["participants"] = await participant_resolver.resolve_participants(tenant, change.participants)
+        changes["participants"] = await run_planner.assign_participants(tenant, change.participants)
     if change.task_model:
-        participant_resolver.check_model(change.task_model, "task_model")
+        run_planner.check_model(change.task_model, "task_model")
     return _resolve_options(replace(current, **changes))
 
 
@@ -89,11 +87,7 @@ class PresetRoutes(Controller):
 
     @get(summary="List presets, newest first")
     async def list_presets(
-        self,
-        caller: Given[Caller],
-        presets: Given[Presets],
-        cursor: PageCursor = None,
-        limit: PageLimit = 50,
+        self, caller: Given[Caller], presets: Given[Presets], cursor: PageCursor = None, limit: PageLimit = 50
     ) -> PresetPage:
         return await presets.list_presets(caller.tenant, cursor=cursor, limit=limit)
 
@@ -102,11 +96,11 @@ class PresetRoutes(Controller):
         self,
         data: JSONBody[PresetDraft],
         caller: Given[Caller],
-        participant_resolver: Given[ParticipantResolver],
+        run_planner: Given[RunPlanner],
         presets: Given[Presets],
     ) -> Preset:
         """Validated like a new discussion."""
-        preset = await build_preset(participant_resolver, caller.tenant, data)
+        preset = await build_preset(run_planner, caller.tenant, data)
         await presets.add_preset(caller.tenant, preset)
         return preset
 
@@ -120,12 +114,12 @@ class PresetRoutes(Controller):
         id: FromPath[str],
         data: JSONBody[PresetChange],
         caller: Given[Caller],
-        participant_resolver: Given[ParticipantResolver],
+        run_planner: Given[RunPlanner],
         presets: Given[Presets],
     ) -> Preset:
         """Existing discussions do not change."""
         before = await presets.get_preset(caller.tenant, id)
-        after = await apply_preset_change(participant_resolver, caller.tenant, data, before)
+        after = await apply_preset_change(run_planner, caller.tenant, data, before)
         await presets.update_preset(caller.tenant, before, after)
         return after
 

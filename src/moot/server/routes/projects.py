@@ -4,19 +4,10 @@ from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency as Given
 from litestar.params import FromPath, JSONBody
 
-from moot.server.schemas import PageCursor, PageLimit
+from moot.server.requests import PageCursor, PageLimit
 from moot.store.library.projects import Projects
 from moot.types.accounts import Caller
-from moot.types.projects import (
-    Post,
-    PostChange,
-    PostDraft,
-    PostPage,
-    Project,
-    ProjectChange,
-    ProjectDraft,
-    ProjectPage,
-)
+from moot.types.projects import Post, PostChange, PostDraft, PostPage, Project, ProjectChange, ProjectDraft, ProjectPage
 
 
 class ProjectRoutes(Controller):
@@ -25,11 +16,7 @@ class ProjectRoutes(Controller):
 
     @get(summary="List projects, newest first")
     async def list_projects(
-        self,
-        caller: Given[Caller],
-        projects: Given[Projects],
-        cursor: PageCursor = None,
-        limit: PageLimit = 50,
+        self, caller: Given[Caller], projects: Given[Projects], cursor: PageCursor = None, limit: PageLimit = 50
     ) -> ProjectPage:
         return await projects.list_projects(caller.tenant, cursor=cursor, limit=limit)
 
@@ -45,11 +32,7 @@ class ProjectRoutes(Controller):
 
     @patch("/{id:str}", summary="Change a project; omitted fields keep their value")
     async def update_project(
-        self,
-        id: FromPath[str],
-        data: JSONBody[ProjectChange],
-        caller: Given[Caller],
-        projects: Given[Projects],
+        self, id: FromPath[str], data: JSONBody[ProjectChange], caller: Given[Caller], projects: Given[Projects]
     ) -> Project:
         return await projects.update_project(caller.tenant, id, data)
 

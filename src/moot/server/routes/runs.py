@@ -6,14 +6,13 @@ from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency as Given
 from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
+from msgspec import Struct
 
 from moot.engine.events.hub import EventHub
-from moot.server.event_cursors import parse_event_seq, resync_frame
 from moot.server.rate_limits import model_request_rate
-from moot.server.schemas import RetryRequest, StopRequest
-from moot.server.sse import SSE_MEDIA_TYPE, SseConnections
-from moot.services.participants import ParticipantResolver
+from moot.server.sse import SSE_MEDIA_TYPE, SseConnections, parse_event_seq, resync_frame
 from moot.services.retries import RetryService
+from moot.services.run_plans import Id, RunPlanner
 from moot.services.run_reports import LaneThread, RunReport, RunReports
 from moot.store.discussions.discussions import Discussions
 from moot.store.runs.event_log import EventLog
@@ -21,6 +20,15 @@ from moot.store.runs.runs import Runs
 from moot.types.accounts import Caller
 from moot.types.discussion_events import ActiveDiscussion
 from moot.types.discussions import Run
+from moot.types.primitives import ModelName
+
+
+class StopRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    participant: Id | None = None
+
+
+class RetryRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    model: ModelName | None = None  # replaces the participant's model for the rest of the run
 
 
 class LaneRoutes(Controller):
@@ -29,11 +37,7 @@ class LaneRoutes(Controller):
 
     @get("/lanes/{participant:str}/messages", summary="Get the messages of one participant of a run")
     async def get_lane_messages(
-        self,
-        id: FromPath[str],
-        participant: FromPath[str],
-        caller: Given[Caller],
-        run_reports: Given[RunReports],
+        self, id: FromPath[str], participant: FromPath[str], caller: Given[Caller], run_reports: Given[RunReports]
     ) -> LaneThread:
         """Returns the thread of the lane, also while it is streaming."""
         return await run_reports.lane_thread(caller.tenant, id, participant)
@@ -56,7 +60,7 @@ class LaneRoutes(Controller):
         participant: FromPath[str],
         caller: Given[Caller],
         retries: Given[RetryService],
-        participant_resolver: Given[ParticipantResolver],
+        run_planner: Given[RunPlanner],
         data: JSONBody[RetryRequest | None] = None,
     ) -> Run:
         """If the stage is still active, the participant rejoins it. Else the run is resumed.
@@ -65,26 +69,19 @@ class LaneRoutes(Controller):
         """
         model = data.model if data else None
         if model is not None:
-            participant_resolver.check_model(model, "model")
+            run_planner.check_model(model, "model")
         return await retries.retry_run(caller, id, participant, model)
 
-    @post(
-        "/retry-failed",
-        status_code=202,
-        guards=[model_request_rate],
-        summary="Retry all failed participants",
-    )
+    @post("/retry-failed", status_code=202, guards=[model_request_rate], summary="Retry all failed participants")
     async def retry_failed_lanes(self, id: FromPath[str], caller: Given[Caller], retries: Given[RetryService]) -> Run:
         return await retries.retry_run(caller, id)
 
 
 AfterSeq = Annotated[
-    int | None,
-    QueryParameter(ge=0, schema_extra={"minimum": 0}, description="Number of the last event that you have"),
+    int | None, QueryParameter(ge=0, schema_extra={"minimum": 0}, description="Number of the last event that you have")
 ]
 LastEventId = Annotated[
-    str | None,
-    HeaderParameter(name="Last-Event-ID", description="Like `after`, and takes precedence over it"),
+    str | None, HeaderParameter(name="Last-Event-ID", description="Like `after`, and takes precedence over it")
 ]
 
 
@@ -98,11 +95,7 @@ class RunRoutes(Controller):
 
     @post("/{id:str}/stop", status_code=200, summary="Stop a run or one of its participants")
     async def stop_run(
-        self,
-        id: FromPath[str],
-        caller: Given[Caller],
-        runs: Given[Runs],
-        data: JSONBody[StopRequest | None] = None,
+        self, id: FromPath[str], caller: Given[Caller], runs: Given[Runs], data: JSONBody[StopRequest | None] = None
     ) -> Run:
         """Partial answers are kept. A finished run does not change."""
         return await runs.request_stop(caller.tenant, id, data.participant if data else None)

@@ -38,7 +38,7 @@ class NewToolServer(Struct, frozen=True, forbid_unknown_fields=True):
     headers: Annotated[dict[str, HeaderValue], Meta(max_length=20)] = {}  # sent to this server only
 
     def __repr__(self) -> str:
-        return "NewServer([url])"
+        return "NewToolServer([url])"
 
 
 class ApprovalDecisionBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,11 +86,7 @@ class ToolRoutes(Controller):
     ) -> None:
         await tool_servers.delete_server(caller.tenant, name)
 
-    @post(
-        "/runs/{id:str}/approvals/{call:str}",
-        status_code=204,
-        summary="Approve or reject a tool call",
-    )
+    @post("/runs/{id:str}/approvals/{call:str}", status_code=204, summary="Approve or reject a tool call")
     async def resolve_approval(
         self,
         id: FromPath[str],
@@ -121,15 +117,11 @@ def check_tool_server_url(url: str, *, allow_private: bool) -> None:
 
 
 def _is_private(host: str) -> bool:
-    return host == "localhost" or (_is_ip_address(host) and not is_public(host))
-
-
-def _is_ip_address(host: str) -> bool:
     try:
         ip_address(host)
     except ValueError:
-        return False
-    return True
+        return host == "localhost"
+    return not is_public(host)
 
 
 def _check_headers(headers: dict[str, str]) -> None:

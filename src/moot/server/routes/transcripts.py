@@ -20,10 +20,7 @@ TranscriptResponder = Callable[[TranscriptFormat], Stream]
 
 
 async def _provide_responder(
-    id: FromPath[str],
-    caller: Given[Caller],
-    discussions: Given[Discussions],
-    transcripts: Given[TranscriptExporter],
+    id: FromPath[str], caller: Given[Caller], discussions: Given[Discussions], transcripts: Given[TranscriptExporter]
 ) -> TranscriptResponder:
     discussion = await discussions.get_discussion(caller.tenant, id)
 

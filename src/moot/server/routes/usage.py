@@ -10,11 +10,9 @@ from msgspec import Meta, Struct
 
 from moot.engine.attachments import Attachments
 from moot.engine.cost import Forecast
-from moot.server.draft_validation import DraftValidator
-from moot.server.schemas import DiscussionDraft, Id, ParticipantList, require_text
 from moot.services.billing import BudgetService
 from moot.services.discussions import DiscussionService
-from moot.services.run_plans import RunPlanner
+from moot.services.run_plans import DiscussionDraft, Id, ParticipantList, RunPlanner, require_text
 from moot.store.billing.budgets import Budgets
 from moot.store.billing.usage import GroupBy, UsageReports
 from moot.store.discussions.discussions import Discussions
@@ -59,23 +57,23 @@ class BudgetRoutes(Controller):
         attachments: Given[Attachments],
         budgets: Given[Budgets],
         discussions: Given[Discussions],
-        draft_validator: Given[DraftValidator],
-        discussion_service: Given[DiscussionService],
         run_planner: Given[RunPlanner],
+        discussion_service: Given[DiscussionService],
         budget_service: Given[BudgetService],
     ) -> Estimate:
         """Estimates the model calls of the run, with the tokens and price of each."""
+        prompts = None
         if data.discussion is not None:
             require_text(data.message)
             with prefix_not_found("discussion"):
                 discussion = await discussions.get_discussion(caller.tenant, data.discussion)
             _reject_discussion_settings(data)
         elif data.participants is not None:
-            new_discussion = await draft_validator.validate_draft(caller, data, data.participants)
+            new_discussion, prompts = await run_planner.check_draft(caller.tenant, data)
             discussion = discussion_service.draft_discussion(new_discussion, data.language or "en")
         else:
             raise UsageError("participants: it is missing. Name models, or an existing discussion.")
-        plan = await run_planner.plan_run(caller.tenant, discussion, to=data.to)
+        plan = await run_planner.plan_run(caller.tenant, discussion, data.to, prompts)
         await attachments.validate_attachments(caller.tenant, data.files, plan)
         forecast = await budget_service.forecast_run(caller, plan, _draft_message(data), data.discussion)
         return Estimate(forecast=forecast, remaining_usd=(await budgets.current_budget(caller.account)).remaining_usd)

@@ -1,17 +1,33 @@
 """Routes for the versions of a turn: regenerate, edit, list and select."""
 
+from typing import Annotated
+
 from litestar import Controller, get, patch, post
 from litestar.di import NamedDependency as Given
 from litestar.params import FromPath, JSONBody
+from msgspec import Meta, Struct
 
 from moot.server.rate_limits import message_rate
+from moot.server.requests import IdempotencyKey
 from moot.server.routes.discussions import AcceptedRun
-from moot.server.schemas import IdempotencyKey, MessageEdit, RegenerateRequest, VersionSelection, require_text
-from moot.services.participants import ParticipantResolver
+from moot.services.run_plans import Id, RunPlanner, require_text
 from moot.services.versions import VersionService
 from moot.types.accounts import Caller
 from moot.types.discussions import Message
+from moot.types.primitives import ModelName
 from moot.types.versions import Versions
+
+
+class RegenerateRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    model: ModelName | None = None  # for this turn only; default: the model of the original turn
+
+
+class MessageEdit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    content: Annotated[str, Meta(min_length=1, max_length=100_000)]
+
+
+class VersionSelection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    version: Id
 
 
 class VersionRoutes(Controller):
@@ -25,7 +41,7 @@ class VersionRoutes(Controller):
         turn: FromPath[str],
         caller: Given[Caller],
         turn_versions: Given[VersionService],
-        participant_resolver: Given[ParticipantResolver],
+        run_planner: Given[RunPlanner],
         data: JSONBody[RegenerateRequest | None] = None,
         idempotency_key: IdempotencyKey = None,
     ) -> AcceptedRun:
@@ -36,7 +52,7 @@ class VersionRoutes(Controller):
         """
         model = data.model if data else None
         if model is not None:
-            participant_resolver.check_model(model, "model")
+            run_planner.check_model(model, "model")
         started = await turn_versions.regenerate_answer(caller, id, turn, model, idempotency_key)
         return AcceptedRun(message=started.message, run=started.run)
 
@@ -54,11 +70,7 @@ class VersionRoutes(Controller):
 
     @get("/versions", summary="List the versions of a turn, oldest first")
     async def list_versions(
-        self,
-        id: FromPath[str],
-        turn: FromPath[str],
-        caller: Given[Caller],
-        turn_versions: Given[VersionService],
+        self, id: FromPath[str], turn: FromPath[str], caller: Given[Caller], turn_versions: Given[VersionService]
     ) -> Versions:
         return await turn_versions.list_versions(caller, id, turn)
 

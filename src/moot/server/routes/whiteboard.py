@@ -17,8 +17,7 @@ from moot.whiteboard.state import Board
 
 RunFilter = Annotated[str | None, QueryParameter(description="The state at the end of this run")]
 SeqFilter = Annotated[
-    int | None,
-    QueryParameter(ge=0, schema_extra={"minimum": 0}, description="The state after this event of that run"),
+    int | None, QueryParameter(ge=0, schema_extra={"minimum": 0}, description="The state after this event of that run")
 ]
 
 DarkTheme = Annotated[bool, QueryParameter(description="Light strokes on a dark background")]

@@ -1,4 +1,4 @@
-"""Persona improver: rewrites a persona, answers again and evaluates the answer, in rounds.
+"""Persona improver: rewrites a persona, answers again and evaluates the answer, in rounds. Applies the best round.
 
 Every completed round is stored. If the client disconnects, a new request continues with the stored rounds.
 """
@@ -21,6 +21,7 @@ from moot.prompts.tasks.evaluation import (
     rewrite_request,
     sort_verdicts,
 )
+from moot.prompts.tokens import truncate_text
 from moot.services.evaluations.judge import EvaluatedAnswer, Judge
 from moot.services.model_tasks import ModelTasks
 from moot.services.prompt_replay import PromptReplay, ReplayedPrompt
@@ -31,6 +32,7 @@ from moot.types.accounts import Caller
 from moot.types.billing import Payer, sum_costs
 from moot.types.errors import Conflict, MootError, NotFound, ProviderError
 from moot.types.evaluations import (
+    AppliedImprovement,
     Evaluation,
     ImprovementOutcome,
     ImprovementRound,
@@ -39,7 +41,9 @@ from moot.types.evaluations import (
 )
 from moot.types.events import Answer, TurnEnded
 from moot.types.faults import make_fault
+from moot.types.personas import PersonaDraft
 
+MAX_NAME_CHARS = 60
 PERSONA_CHANGED_MESSAGE = "The persona was changed or deleted after this answer. Evaluate a new answer."
 
 
@@ -91,26 +95,20 @@ class ImprovementCase(Struct, frozen=True, kw_only=True):
     @property
     def payer(self) -> Payer:
         return Payer(
-            tenant=self.caller.tenant,
-            account=self.caller.account,
-            discussion=self.evaluated_answer.message.discussion,
+            tenant=self.caller.tenant, account=self.caller.account, discussion=self.evaluated_answer.message.discussion
         )
 
 
 class PersonaImprover:
-    def __init__(
-        self,
-        stores: Stores,
-        judge: Judge,
-        resolve_model: ResolveModel,
-        model_tasks: ModelTasks,
-    ) -> None:
+    def __init__(self, stores: Stores, judge: Judge, resolve_model: ResolveModel, model_tasks: ModelTasks) -> None:
         self._worker = stores.worker_id
         self._judge = judge
         self._personas = stores.personas
         self._resolve_model = resolve_model
         self._model_tasks = model_tasks
         self._evaluations = stores.evaluations
+        self._discussions = stores.discussions
+        self._applied_improvements = stores.applied_improvements
         self._prompt_replay = PromptReplay(stores)
         self._running: set[str] = set()  # ids of evaluations that this process improves
 
@@ -121,7 +119,7 @@ class PersonaImprover:
         """
         evaluation = await self._evaluations.get_evaluation(caller.tenant, id)
         reject_if_applied(evaluation)
-        case = await self.build_case(caller, evaluation)
+        case = await self._build_case(caller, evaluation)
         # Reject a missing key and a spent budget before the first paid request.
         for model in {evaluation.judge, case.replayed_prompt.participant.model}:
             await self._resolve_model(caller.tenant, model)
@@ -138,7 +136,50 @@ class PersonaImprover:
             finally:
                 await self._evaluations.release_evaluation(caller.tenant, id, self._worker)
 
-    async def build_case(self, caller: Caller, evaluation: Evaluation) -> ImprovementCase:
+    async def apply_improvement(self, caller: Caller, id: str) -> Evaluation:
+        """Apply the best round. Idempotent. Raises Conflict if no round is better than the original answer."""
+        evaluation = await self._evaluations.get_evaluation(caller.tenant, id)
+        if evaluation.applied_improvement is not None:
+            return evaluation
+        self._reject_if_running(id)
+        found = best_round(evaluation.rounds)
+        if found is None:
+            raise Conflict("No round of this evaluation is better than the original answer. Improve it first.")
+        case = await self._build_case(caller, evaluation)
+        is_editable = case.role.persona is not None and not case.role.persona.builtin
+        change = await self._plan_change(case, found, creates_persona=not is_editable)
+        draft = None if is_editable else _draft_persona(case.role, found.description)
+        return await self._applied_improvements.apply_improvement(caller.tenant, id, change, draft)
+
+    async def undo_improvement(self, caller: Caller, id: str) -> Evaluation:
+        """Restore the previous state. Raises Conflict if the persona or participant was changed since."""
+        return await self._applied_improvements.undo_improvement(caller.tenant, id)
+
+    async def _plan_change(
+        self, case: ImprovementCase, best_round: ImprovementRound, *, creates_persona: bool
+    ) -> AppliedImprovement:
+        """Raises Conflict if the participant has another persona now.
+
+        `previous_persona` stays None for a participant that uses the default persona of the discussion.
+        """
+        who = case.replayed_prompt.participant
+        discussion = await self._discussions.get_discussion(
+            case.caller.tenant, case.evaluated_answer.message.discussion
+        )
+        current = next((one.persona for one in discussion.participants if one.id == who.id), who.persona)
+        if creates_persona and (current or discussion.persona) != who.persona:
+            raise Conflict("This participant has another persona now. Evaluate a new answer.")
+        return AppliedImprovement(
+            persona="" if creates_persona else who.persona or "",
+            field=case.role.field,
+            before=case.role.text,
+            after=best_round.description,
+            is_new_persona=creates_persona,
+            participant=who.id,
+            previous_persona=current if creates_persona else None,
+        )
+
+    async def _build_case(self, caller: Caller, evaluation: Evaluation) -> ImprovementCase:
         """Raises Conflict if the persona was changed after the answer."""
         answer = await self._judge.find_answer(caller.tenant, evaluation.message)
         prompt = await self._prompt_replay.replay_prompt(caller.tenant, answer.message)
@@ -160,14 +201,14 @@ class PersonaImprover:
             raise Conflict(PERSONA_CHANGED_MESSAGE)
         return role
 
-    def reject_if_running(self, id: str) -> None:
+    def _reject_if_running(self, id: str) -> None:
         """Raise Conflict while this process improves the evaluation."""
         if id in self._running:
             raise Conflict(BEING_IMPROVED)
 
     @contextmanager
     def _run_exclusively(self, id: str) -> Iterator[None]:
-        self.reject_if_running(id)
+        self._reject_if_running(id)
         self._running.add(id)
         try:
             yield
@@ -205,12 +246,7 @@ class PersonaImprover:
         )
         async with self._model_tasks.within_budget(case.caller.account):
             return await self._model_tasks.run_structured_task(
-                case.payer,
-                "improvement",
-                chain,
-                request,
-                RewriteAnswer,
-                require_small_change(case.role, text),
+                case.payer, "improvement", chain, request, RewriteAnswer, require_small_change(case.role, text)
             )
 
     async def _regenerate_answer(self, case: ImprovementCase, description: str) -> TurnEnded:
@@ -229,11 +265,7 @@ class PersonaImprover:
         return replace(ended, message=Answer(text=extract_speech(ended.message.text)))
 
     async def _judge_round(
-        self,
-        case: ImprovementCase,
-        evaluation: Evaluation,
-        rewrite: StructuredResult[RewriteAnswer],
-        answer: TurnEnded,
+        self, case: ImprovementCase, evaluation: Evaluation, rewrite: StructuredResult[RewriteAnswer], answer: TurnEnded
     ) -> Evaluation:
         text = answer.message.text
         judgement = await self._judge.judge_assertions(
@@ -248,3 +280,20 @@ class PersonaImprover:
             created_at=time.time(),
         )
         return await self._evaluations.add_round(case.caller.tenant, evaluation.id, self._worker, new)
+
+
+def _draft_persona(role: RewriteTarget, text: str) -> PersonaDraft:
+    """Copy the persona with a new text. A participant without a persona gets a new one."""
+    if role.persona is None:
+        return PersonaDraft(name=truncate_text(role.participant.name, MAX_NAME_CHARS), description=text)
+    original = role.persona
+    texts = {"description": original.description, "system_prompt": original.system_prompt, role.field: text}
+    return PersonaDraft(
+        name=f"{truncate_text(original.name, MAX_NAME_CHARS - 10)}, improved",
+        description=texts["description"],
+        system_prompt=texts["system_prompt"],
+        traits=original.traits,
+        specialisations=original.specialisations,
+        category=original.category,
+        colour=original.colour,
+    )

@@ -54,7 +54,7 @@ class Accounts:
         check_account_name(name)
         check_password(password)
         if name == LOCAL_ACCOUNT:
-            raise Conflict(f"{LOCAL_ACCOUNT!r} is the user of this machine: choose another name.")
+            raise Conflict(f"name: {LOCAL_ACCOUNT!r} is the account of this machine's user. Choose another name.")
         hashed = await self._passwords.hash_password(password)
         try:
             async with self._database.write() as connection:
@@ -136,7 +136,7 @@ class Accounts:
             if not await lock_account(connection, caller.account) or not await is_credential_valid(connection, caller):
                 raise Unauthorized("These credentials are no longer valid: log in again.")
             if (await connection.execute(mine)).scalar_one() >= MAX_API_TOKENS:
-                raise Conflict(f"An account has at most {MAX_API_TOKENS} tokens: delete one that is not used.")
+                raise Conflict(f"An account has at most {MAX_API_TOKENS} tokens. Delete one that is not used.")
             await connection.execute(insert(token).values(**values))
         return secret, new
 

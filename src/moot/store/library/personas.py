@@ -62,7 +62,7 @@ class Personas:
                 await connection.execute(update(persona).where(*mine).values(**values))
             changed = await self._load_persona(connection, tenant, id)
             if not (changed.description.strip() or changed.system_prompt.strip()):
-                raise UsageError("A persona needs a description or a system_prompt: keep one of them.")
+                raise UsageError("A persona needs a description or a system_prompt. Keep one of them.")
         return changed
 
     async def delete_persona(self, tenant: str, id: str) -> None:
@@ -97,7 +97,7 @@ class Personas:
 
     def _reject_if_shipped(self, id: str) -> None:
         if id in self._shipped:
-            raise Forbidden(f"{id} ships with Moot and stays as it is: make a copy, and change that.")
+            raise Forbidden(f"{id} is a built-in persona and cannot be changed. Create a copy, and change that.")
 
 
 async def add_persona(connection: AsyncConnection, tenant: str, draft: PersonaDraft) -> str:

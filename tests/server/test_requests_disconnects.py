@@ -7,8 +7,8 @@ from litestar import Litestar, Request, post
 from litestar.exceptions import ClientException
 
 from moot.server.auth import Revocations
-from moot.server.disconnects import abort_connection, add_abort_extension, run_until_disconnect
 from moot.server.errors import EXCEPTION_HANDLERS
+from moot.server.requests import abort_connection, add_abort_extension, run_until_disconnect
 from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
 from moot.types.accounts import Caller

@@ -7,7 +7,7 @@ import pytest
 
 from moot.providers.catalog import ProviderConfig
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS
-from moot.server.routes import models
+from moot.server.routes import providers
 from moot.store.billing.token_rates import TokenRates
 from moot.types.model_info import TokenCount
 from tests.server.account_app import AccountApp, create_account_app
@@ -21,7 +21,7 @@ UNREACHABLE_SERVERS = {f"{name}_BASE_URL": UNREACHABLE_URL for name in ("OLLAMA"
 @pytest.fixture(autouse=True)
 def _long_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give providers time to list their models on a busy machine."""
-    monkeypatch.setattr(models, "LIST_MODELS_SECONDS", 60.0)
+    monkeypatch.setattr(providers, "LIST_MODELS_SECONDS", 60.0)
 
 
 @pytest.fixture
@@ -87,10 +87,10 @@ async def test_provider_readiness_depends_on_key_and_reachability(
 
 
 def test_default_model_is_one_of_listed_models() -> None:
-    assert models.find_default_model("one", ["one/big", "one/small", "one/small-new"], "small") == "one/small"
-    assert models.find_default_model("one", ["one/big", "one/small-2026"], "small") == "one/small-2026"
-    assert models.find_default_model("one", ["one/big"], "small") is None
-    assert models.find_default_model("one", ["one/big"], None) is None
+    assert providers.find_default_model("one", ["one/big", "one/small", "one/small-new"], "small") == "one/small"
+    assert providers.find_default_model("one", ["one/big", "one/small-2026"], "small") == "one/small-2026"
+    assert providers.find_default_model("one", ["one/big"], "small") is None
+    assert providers.find_default_model("one", ["one/big"], None) is None
 
 
 async def test_demonstration_providers_have_note(account_app: AccountApp) -> None:
@@ -115,7 +115,7 @@ async def test_provider_query_lists_only_that_provider(account_app: AccountApp) 
 
 
 async def test_silent_provider_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "LIST_MODELS_SECONDS", 0.05)
+    monkeypatch.setattr(providers, "LIST_MODELS_SECONDS", 0.05)
     with create_server(("127.0.0.1", 0)) as silent:
         mute = ProviderConfig(api="openai", base_url=f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
         async with (

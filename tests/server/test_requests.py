@@ -9,9 +9,9 @@ from litestar import Litestar, get, post
 from litestar.params import FromPath, JSONBody
 from litestar.testing import TestClient
 
-from moot.server import request_body
+from moot.server import requests
 from moot.server.errors import EXCEPTION_HANDLERS
-from moot.server.request_body import JsonRequest, reject_nul, strip_nul
+from moot.server.requests import JsonRequest, reject_nul, strip_nul
 from tests.server.asgi_client import AsgiClient, http_scope
 
 JSON = {"Content-Type": "application/json"}
@@ -118,7 +118,7 @@ async def test_interrupted_body_returns_400_without_log(caplog: pytest.LogCaptur
 
 
 async def test_missing_body_data_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_body, "BODY_SECONDS", 0.01)
+    monkeypatch.setattr(requests, "BODY_SECONDS", 0.01)
     app = Litestar([echo], request_class=JsonRequest, exception_handlers=EXCEPTION_HANDLERS, logging_config=None)
     messages = [{"type": "http.request", "body": b'{"a', "more_body": True}]
     client = AsgiClient()

@@ -8,16 +8,10 @@ from litestar import get
 from litestar.testing import create_test_client
 from msgspec import UNSET
 
-from moot.server.schemas import (
-    ContinueRequest,
-    DiscussionChange,
-    DiscussionDraft,
-    MessageDraft,
-    PageCursor,
-    PageLimit,
-    StopRequest,
-    require_text,
-)
+from moot.server.requests import PageCursor, PageLimit
+from moot.server.routes.discussions import ContinueRequest, MessageDraft
+from moot.server.routes.runs import StopRequest
+from moot.services.run_plans import DiscussionChange, DiscussionDraft, require_text
 from moot.types.errors import UsageError
 
 MINIMAL_DRAFT = {"message": "What is a moot?", "participants": ["scripted/echo"]}

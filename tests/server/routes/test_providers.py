@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from moot.providers.catalog import ProviderConfig
-from moot.server.routes.provider_keys import NewKey
+from moot.server.routes.providers import NewKey
 from moot.store.database import Database
 from tests.server.account_app import AccountApp, create_account_app
 from tests.support.database_files import read_database_files

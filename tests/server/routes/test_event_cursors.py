@@ -2,12 +2,8 @@ import re
 
 import pytest
 
-from moot.server.event_cursors import (
-    EventCursors,
-    parse_event_cursors,
-    parse_event_seq,
-    resync_frame,
-)
+from moot.server.routes.events import parse_event_cursors
+from moot.server.sse import parse_event_seq, resync_frame
 from moot.store.runs.event_log import RunProgress
 from moot.types.errors import NotFound
 from moot.types.primitives import EVENT_CURSOR_PATTERN
@@ -16,19 +12,17 @@ RUN_PROGRESS = {"run_a": RunProgress(live=True, last_seq=7), "run_b": RunProgres
 
 
 def test_event_cursor_is_run_and_last_event_seq() -> None:
-    assert parse_event_cursors([], RUN_PROGRESS) == EventCursors({}, ())
-    assert parse_event_cursors(["run_a:0", "run_b:3"], RUN_PROGRESS) == EventCursors({"run_a": 0, "run_b": 3}, ())
+    assert parse_event_cursors([], RUN_PROGRESS) == ({}, [])
+    assert parse_event_cursors(["run_a:0", "run_b:3"], RUN_PROGRESS) == ({"run_a": 0, "run_b": 3}, [])
 
 
 def test_last_cursor_for_run_wins() -> None:
-    assert parse_event_cursors(["run_a:9", "run_a:5"], RUN_PROGRESS) == EventCursors({"run_a": 5}, ())
+    assert parse_event_cursors(["run_a:9", "run_a:5"], RUN_PROGRESS) == ({"run_a": 5}, [])
 
 
 @pytest.mark.parametrize("never", ["8", "9" * 80])
 def test_cursor_beyond_last_event_resets_run(never: str) -> None:
-    assert parse_event_cursors([f"run_a:{never}", "run_b:1"], RUN_PROGRESS) == EventCursors(
-        {"run_a": 0, "run_b": 1}, ("run_a",)
-    )
+    assert parse_event_cursors([f"run_a:{never}", "run_b:1"], RUN_PROGRESS) == ({"run_a": 0, "run_b": 1}, ["run_a"])
 
 
 def test_cursor_for_run_of_other_discussion_is_not_found() -> None:
