@@ -5,7 +5,7 @@ from moot.engine.turns.token_estimates import ContextLimits
 from moot.prompts.library import persona_prompt, project_prompt
 from moot.providers.registry import Registry
 from moot.services.run_plans import RunPlanner
-from moot.store.billing.token_rates import TokenRates
+from moot.store.billing.usage import TokenRates
 from moot.store.database import Database
 from moot.store.library.personas import Personas
 from moot.store.library.projects import Projects

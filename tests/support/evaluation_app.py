@@ -16,7 +16,7 @@ from moot.services.discussions import NewDiscussion
 from moot.services.participants import ParticipantInput
 from moot.settings import Settings
 from moot.store.database import Database
-from moot.store.runs.event_insert import EventLogEntry, RunEnding, RunRecords
+from moot.store.runs.event_log import EventLogEntry, RunEnding, RunRecords
 from moot.types.accounts import Caller
 from moot.types.discussions import Message
 from moot.types.primitives import new_id

@@ -2,9 +2,8 @@
 
 import asyncio
 
-from moot.store.database import Database
+from moot.store.database import Database, retry_while_unavailable
 from moot.store.rate_limits import MemoryRateLimiter, RateLimiter
-from moot.store.retry import retry_while_unavailable
 
 LIMIT_NAME = "model_calls"
 

@@ -37,8 +37,7 @@ from moot.store.accounts.accounts import Accounts
 from moot.store.accounts.provider_keys import ProviderKeys
 from moot.store.accounts.tool_servers import ToolServers
 from moot.store.billing.budgets import Budgets
-from moot.store.billing.token_rates import TokenRates
-from moot.store.billing.usage import UsageReports
+from moot.store.billing.usage import TokenRates, UsageReports
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
 from moot.store.discussions.files import Files

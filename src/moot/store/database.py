@@ -8,10 +8,11 @@ import contextlib
 import logging
 import sqlite3
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import wraps
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar, cast
+from typing import Any, Literal, ParamSpec, Self, TypeVar, cast
 from uuid import uuid4
 
 import asyncpg
@@ -27,6 +28,7 @@ BUSY_SECONDS = 5.0
 CLOSING_SECONDS = 5.0
 SQLITE_READERS = 4
 POSTGRES_CONNECTIONS = 12
+FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 0.1, 2.0
 
 # SQLSTATE prefixes that report the state of the server, not a bad statement: connection errors, a read-only standby,
 # failed login, missing database, deadlock, resource limits, lock timeout, shutdown, system errors.
@@ -40,6 +42,7 @@ BUSY_MESSAGE = "The database is busy; try again in a moment."
 
 Topic = Literal["moot_events", "moot_control", "moot_changes"]
 NotificationHandler = Callable[[str], None]
+P = ParamSpec("P")
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
@@ -200,6 +203,27 @@ def map_database_errors() -> Iterator[None]:
         raise DatabaseUnavailable(BUSY_MESSAGE) from error
     except OSError as error:
         raise DatabaseUnavailable(_error_message(error)) from error
+
+
+def retry_while_unavailable(operation: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Decorate an operation of background work to retry, with backoff, until the database answers.
+
+    An HTTP request must fail instead. Each attempt calls the whole operation, so it opens its own transaction.
+    It must be idempotent: a transaction may have committed before the connection broke.
+    """
+
+    @wraps(operation)
+    async def retried(*args: P.args, **kwargs: P.kwargs) -> T:
+        wait = FIRST_RETRY_SECONDS
+        while True:
+            try:
+                return await operation(*args, **kwargs)
+            except DatabaseUnavailable as error:
+                log.warning("database unavailable; retrying", extra={"reason": str(error), "seconds": wait})
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, MAX_RETRY_SECONDS)
+
+    return retried
 
 
 def _is_unavailable(error: DBAPIError) -> bool:

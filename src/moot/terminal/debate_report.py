@@ -17,7 +17,7 @@ def has_debate_report(run: RunState) -> bool:
 
 def build_debate_report(run: RunState) -> Report:
     """The cost is that of all calls: answers, synthesis and analyses."""
-    cost = "unknown" if run.cost is None else format_usd(run.cost)
+    cost = "unknown" if run.cost_usd is None else format_usd(run.cost_usd)
     return build_report(
         run.names, f"Cost: {cost}", summary=run.summary, ranking=run.ranking, claims=run.claims or NO_CLAIMS
     )

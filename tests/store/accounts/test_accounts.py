@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, func, insert, select, update
 
-from moot.store.accounts.accounts import MAX_API_TOKENS, SESSION_SECONDS, Accounts
-from moot.store.accounts.credentials import Passwords, hash_secret
+from moot.store.accounts.accounts import MAX_API_TOKENS, SESSION_SECONDS, Accounts, Passwords, hash_secret
 from moot.store.database import Database
 from moot.store.schema.accounts import account, session, tenant, token
 from moot.types.accounts import Account, Caller

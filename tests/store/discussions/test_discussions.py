@@ -21,8 +21,7 @@ from moot.store.discussions.discussions import (
     reactivate_discussion,
     replace_title,
 )
-from moot.store.runs.event_insert import EventLogEntry, RunRecords
-from moot.store.runs.event_log import EventLog
+from moot.store.runs.event_log import EventLog, EventLogEntry, RunRecords
 from moot.store.runs.runs import Runs
 from moot.store.schema.discussions import discussion as table
 from moot.store.schema.discussions import message

@@ -25,7 +25,7 @@ from moot.services.discussions import DiscussionService, NewMessage, StartedRun
 from moot.services.prompt_replay import PromptReplay
 from moot.store.database import Database
 from moot.store.discussions.discussions import DiscussionPage, Discussions
-from moot.store.runs.findings import load_results_and_notices
+from moot.store.runs.event_log import load_results_and_notices
 from moot.types.accounts import Caller
 from moot.types.discussions import Discussion, DiscussionStatus, Message, Run
 from moot.types.events import Notice, ReferenceSummarized

@@ -15,7 +15,7 @@ from moot.providers.registry import Registry
 from moot.server.rate_limits import model_request_rate
 from moot.server.routes.provider_keys import KeyStatus, key_status, own_key
 from moot.store.accounts.provider_keys import ProviderKeys
-from moot.store.billing.token_rates import TokenRate, TokenRates
+from moot.store.billing.usage import TokenRate, TokenRates
 from moot.types.accounts import Caller
 from moot.types.errors import ProviderError, UsageError
 

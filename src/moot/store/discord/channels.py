@@ -5,8 +5,7 @@ import time
 from msgspec.structs import asdict
 from sqlalchemy import delete, select, update
 
-from moot.store.database import Database
-from moot.store.retry import retry_while_unavailable
+from moot.store.database import Database, retry_while_unavailable
 from moot.store.schema.discord import channel, channel_message, channel_post, channel_run
 from moot.store.schema.runs import run
 from moot.types.discord import ChannelBinding, DeliveryProgress

@@ -5,9 +5,8 @@ from typing import NamedTuple
 from msgspec.structs import asdict
 from sqlalchemy import select
 
-from moot.store.database import Database
-from moot.store.discussions.messages import MESSAGE_COLUMNS, is_current_version
-from moot.store.retry import retry_while_unavailable
+from moot.store.database import Database, retry_while_unavailable
+from moot.store.discussions.discussions import MESSAGE_COLUMNS, is_current_version
 from moot.store.schema.discord import channel, channel_memory, channel_run
 from moot.store.schema.discussions import message
 from moot.store.schema.runs import run

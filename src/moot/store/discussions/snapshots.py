@@ -11,7 +11,7 @@ from msgspec import Struct
 from sqlalchemy import Row, select
 
 from moot.store.database import Database
-from moot.store.discussions.messages import MESSAGE_COLUMNS, load_later_versions
+from moot.store.discussions.discussions import MESSAGE_COLUMNS, load_later_versions
 from moot.store.schema.discussions import message
 from moot.types.discussions import Message
 from moot.types.versions import VersionedTurn, turns_with_versions

@@ -6,10 +6,9 @@ from msgspec.structs import replace
 from sqlalchemy import RowMapping, Select, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from moot.store.database import Database
+from moot.store.database import Database, retry_while_unavailable
 from moot.store.discussions.discussions import lock_discussions, notify_discussion_change
 from moot.store.library.personas import add_persona, drop_persona
-from moot.store.retry import retry_while_unavailable
 from moot.store.schema.discussions import discussion, message
 from moot.store.schema.library import evaluation, persona
 from moot.store.schema.runs import worker

@@ -8,9 +8,8 @@ from collections.abc import Callable, Collection
 from msgspec.structs import asdict
 from sqlalchemy import func, insert, select
 
-from moot.store.billing.charges import add_charges
-from moot.store.database import Database
-from moot.store.retry import retry_while_unavailable
+from moot.store.billing.usage import add_charges
+from moot.store.database import Database, retry_while_unavailable
 from moot.store.schema.discussions import discussion, message
 from moot.store.schema.library import discussion_summary
 from moot.types.billing import Charge, Payer

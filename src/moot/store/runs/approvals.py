@@ -7,9 +7,8 @@ from msgspec import Struct
 from msgspec.structs import asdict
 from sqlalchemy import ColumnElement, and_, select, update
 
-from moot.store.database import Database
+from moot.store.database import Database, retry_while_unavailable
 from moot.store.discussions.discussions import notify_discussion_change
-from moot.store.retry import retry_while_unavailable
 from moot.store.schema.runs import approval
 from moot.types.accounts import Caller
 from moot.types.errors import Conflict, NotFound

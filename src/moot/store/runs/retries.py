@@ -9,8 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
 from moot.store.discussions.discussions import RUN_COLUMNS, lock_discussions, notify_discussion_change
-from moot.store.runs.lanes import move_lane
-from moot.store.runs.workers import lock_worker
+from moot.store.runs.runs import lock_worker, move_lane
 from moot.store.schema.discussions import message
 from moot.store.schema.runs import lane, run
 from moot.types.debate import Lane, LaneStatus

@@ -1,25 +1,33 @@
-"""Runs: creation, leases of workers, and commands such as stop and retry."""
+"""Runs: creation, leases of workers, commands such as stop and retry, lanes of debates, and the workers."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Select, func, insert, select, update
+from sqlalchemy import Select, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from moot.store.database import Database
+from moot.store.database import Database, retry_while_unavailable
 from moot.store.discussions.discussions import RUN_COLUMNS
-from moot.store.retry import retry_while_unavailable
-from moot.store.runs.lanes import add_lanes
-from moot.store.runs.workers import lock_worker
-from moot.store.schema.runs import approval, run, run_event
+from moot.store.schema.runs import approval, lane, run, run_event, worker
 from moot.types.billing import Payer
+from moot.types.debate import Lane, LaneStatus
 from moot.types.discussions import LIVE_STATUSES, Run
-from moot.types.errors import NotFound
+from moot.types.errors import NotFound, ShuttingDown
 from moot.types.events import StopReason
 from moot.types.run_plan import RunPlan
 from moot.types.tools import ApprovalDecision
+
+LANE_COLUMNS = [lane.c[name] for name in Lane.__struct_fields__]
+ALLOWED_PREVIOUS: Mapping[LaneStatus, Sequence[LaneStatus]] = {
+    "initial": (),
+    "debate": ("initial",),
+    "complete": ("initial", "debate"),
+    "error": ("initial", "debate", "complete"),  # a complete lane may still debate, and fail
+}
+UNFINISHED_ERROR = "The run ended before this participant answered."
 
 
 class RetryCommand(Struct, frozen=True):
@@ -162,6 +170,79 @@ class Runs:
             return [(row.id, row.running_revision) for row in await connection.execute(query.order_by(run.c.id))]
 
 
+class Lanes:
+    """Lanes of a debate: the state of each participant. Only `move_lane` changes a state."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def lanes_by_participant(self, run: str) -> dict[str, Lane]:
+        query = select(*LANE_COLUMNS).where(lane.c.run == run)
+        async with self._database.read() as connection:
+            rows = (await connection.execute(query)).mappings()
+            return {row["participant"]: Lane(**row) for row in rows}
+
+
+class WorkerState(NamedTuple):
+    heartbeats: int  # a counter, because clocks of servers differ
+    successor: str | None  # id of the worker that takes over; its own id after it left
+
+
+class WorkerRegistry:
+    """The workers on one Postgres database, with heartbeats and takeovers.
+
+    A transaction that gives a run to a worker holds a shared lock on the row of that worker. A takeover locks the row
+    exclusively. Therefore no worker gets a run after its takeover has begun.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def register(self, id: str) -> None:
+        async with self._database.write() as connection:
+            await connection.execute(insert(worker).values(id=id, heartbeats=0, created_at=time.time()))
+
+    async def mark_as_left(self, id: str) -> None:
+        """Let other workers take over remaining runs at once, before the lease times out."""
+        async with self._database.write() as connection:
+            await connection.execute(update(worker).where(worker.c.id == id).values(successor=id))
+
+    async def register_as_left(self, id: str) -> None:
+        """Register a worker that owns runs but has no row, so that a live worker takes over. Idempotent."""
+        left = self._database.insert_into(worker).values(id=id, heartbeats=0, successor=id, created_at=time.time())
+        async with self._database.write() as connection:
+            await connection.execute(left.on_conflict_do_nothing())
+
+    async def send_heartbeat(self, id: str) -> bool:
+        """Return False if another worker is taking over: the caller is fenced."""
+        mine = update(worker).where(worker.c.id == id, worker.c.successor.is_(None))
+        async with self._database.write() as connection:
+            return bool((await connection.execute(mine.values(heartbeats=worker.c.heartbeats + 1))).rowcount)
+
+    async def worker_states(self) -> dict[str, WorkerState]:
+        query = select(worker.c.id, worker.c.heartbeats, worker.c.successor)
+        async with self._database.read() as connection:
+            return {row.id: WorkerState(row.heartbeats, row.successor) for row in await connection.execute(query)}
+
+    async def begin_takeover(self, id: str, state: WorkerState, successor: str) -> bool:
+        """Return whether `successor` may take over.
+
+        It may not if the worker sent a heartbeat since `state`, if another worker was first, or if the row is locked. A
+        locked row means that the worker is getting a run, so it is alive.
+        """
+        same = (worker.c.heartbeats == state.heartbeats, worker.c.successor.is_not_distinct_from(state.successor))
+        locked = select(worker.c.id).where(worker.c.id == id, *same).with_for_update(skip_locked=True)
+        async with self._database.write() as connection:
+            if (await connection.execute(locked)).first() is None:
+                return False
+            await connection.execute(update(worker).where(worker.c.id == id).values(successor=successor))
+        return True
+
+    async def deregister(self, id: str) -> None:
+        async with self._database.write() as connection:
+            await connection.execute(delete(worker).where(worker.c.id == id))
+
+
 def _decisions_query(id: str) -> Select[tuple[str, str]]:
     known = approval.c.decision.in_(get_args(ApprovalDecision))
     return select(approval.c.id, approval.c.decision).where(approval.c.run == id, known)
@@ -193,3 +274,38 @@ async def interrupt_runs(database: Database, connection: AsyncConnection, discus
     )
     for id in (await connection.execute(query)).scalars().all():
         await database.notify(connection, "moot_control", id)
+
+
+async def add_lanes(connection: AsyncConnection, run: str, participants: Iterable[str]) -> None:
+    rows = [{"run": run, "participant": who, "status": "initial", "late": False} for who in participants]
+    await connection.execute(insert(lane), rows)
+
+
+async def fail_open_lanes(connection: AsyncConnection, run: str) -> None:
+    """Set unfinished lanes of an ended run to `error`, so that a user can retry them."""
+    unfinished = select(lane.c.participant).where(lane.c.run == run, lane.c.status.in_(("initial", "debate")))
+    for participant in (await connection.execute(unfinished)).scalars().all():
+        await move_lane(connection, run, Lane(participant=participant, status="error", error=UNFINISHED_ERROR))
+
+
+async def move_lane(connection: AsyncConnection, run: str, new_lane: Lane, *, retry: bool = False) -> bool:
+    """Return whether the state changed. A transition that is not allowed changes nothing.
+
+    Only a retry leaves the `error` state, so a late answer cannot complete a failed lane.
+    """
+    before = ("error",) if retry else ALLOWED_PREVIOUS[new_lane.status]
+    moved = (
+        update(lane)
+        .where(lane.c.run == run, lane.c.participant == new_lane.participant, lane.c.status.in_(before))
+        .values(status=new_lane.status, error=new_lane.error, late=new_lane.late)
+    )
+    return (await connection.execute(moved)).rowcount == 1
+
+
+async def lock_worker(connection: AsyncConnection, id: str) -> None:
+    """Block takeovers of this worker until the transaction ends. Raises ShuttingDown if one has begun."""
+    if connection.dialect.name == "sqlite":
+        return  # one worker per file, without a registry
+    mine = select(worker.c.id).where(worker.c.id == id, worker.c.successor.is_(None))
+    if (await connection.execute(mine.with_for_update(read=True, key_share=True))).first() is None:
+        raise ShuttingDown("This server is shutting down. Try again in a moment.")

@@ -317,7 +317,7 @@ def convert_column(
         op.get_bind().execute(update, changes)
 
 
-def convert_event(event: dict[str, Any]) -> dict[str, Any]:
+def convert_event(event: dict[str, Any]) -> Any:
     if event["type"] not in EVENTS:
         return event
     new_type, convert = EVENTS[event["type"]]
