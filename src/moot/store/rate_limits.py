@@ -47,12 +47,7 @@ class RateLimiter:
         """
         interval = MINUTE / per_minute
         depth = interval * (burst or per_minute)
-        values = {
-            "name": name,
-            "interval": interval * count,
-            "depth": depth,
-            "close": CLOCK_TOLERANCE_SECONDS,
-        }
+        values = {"name": name, "interval": interval * count, "depth": depth, "close": CLOCK_TOLERANCE_SECONDS}
         async with self._database.write() as connection:
             taken = (await connection.execute(self._acquire_statement, values)).first()
         await self._purge_idle_names()

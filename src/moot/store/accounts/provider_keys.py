@@ -58,9 +58,7 @@ class ProviderKeys:
 
     async def _read_secret(self, tenant: str, provider: str, origin: str) -> str | None:
         query = select(provider_key.c.sealed).where(
-            provider_key.c.tenant == tenant,
-            provider_key.c.provider == provider,
-            provider_key.c.origin == origin,
+            provider_key.c.tenant == tenant, provider_key.c.provider == provider, provider_key.c.origin == origin
         )
         async with self._database.read() as connection:
             sealed = (await connection.execute(query)).scalar()

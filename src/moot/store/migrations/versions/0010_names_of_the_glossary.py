@@ -83,12 +83,7 @@ INDEXES = {  # by old name: new name, table, columns
     "ix_trial_message": ("ix_evaluation_message", "evaluation", ("message",)),
 }
 
-PURPOSES = {
-    "ledger": "claims",
-    "gate": "agreement",
-    "perspective": "persona_suggestions",
-    "recap": "reference_summary",
-}
+PURPOSES = {"ledger": "claims", "gate": "agreement", "perspective": "persona_suggestions", "recap": "reference_summary"}
 NOTICE_KINDS = {"cap": "max_cost", "recap": "reference_summary"}
 VIEWS = {"briefed": "with_instructions", "in_lesson": "lesson_view", "advised": "advisor_view"}
 TASK_MODELS = {"scripted/clerk": "scripted/task-model"}
@@ -149,10 +144,7 @@ IMPROVEMENT = fields(
 )
 MESSAGE = fields({**COLUMNS["message"], "revised": "revised_seq"}, tools=TOOLS, view=words(VIEWS))
 REPLY = fields(  # the response that a repeated request gets
-    {},
-    discussion=fields({"clerk": "task_model"}, **OPTIONS),
-    message=MESSAGE,
-    run=fields({"again": "regenerates"}),
+    {}, discussion=fields({"clerk": "task_model"}, **OPTIONS), message=MESSAGE, run=fields({"again": "regenerates"})
 )
 CHARGE = fields({"cost": "cost_usd"}, purpose=words(PURPOSES))
 ANALYSIS = {"basis": "cache_key", "cost": "cost_usd"}
@@ -179,8 +171,7 @@ EVENTS: Mapping[str, tuple[str, Convert]] = {  # by old type: new type, conversi
     "ledger": (
         "claims",
         fields(
-            {**ANALYSIS, "ledger": "claims"},
-            ledger=fields({"flips": "position_changes", "unproven": "dropped_quotes"}),
+            {**ANALYSIS, "ledger": "claims"}, ledger=fields({"flips": "position_changes", "unproven": "dropped_quotes"})
         ),
     ),
     "ballot": ("vote", fields({**ANALYSIS, "order": "ranking"})),
@@ -188,10 +179,7 @@ EVENTS: Mapping[str, tuple[str, Convert]] = {  # by old type: new type, conversi
     "decision": ("speaker_selected", fields({**ANALYSIS, "by": "decided_by"})),
     "recap": ("reference_summarized", fields({**ANALYSIS, "recap": "summary"})),
     "notice": ("notice", fields({}, kind=words(NOTICE_KINDS), charge=CHARGE)),
-    "turn_ended": (
-        "turn_ended",
-        fields(COLUMNS["message"], message=fields({"script": "lesson_items"}, tools=TOOLS)),
-    ),
+    "turn_ended": ("turn_ended", fields(COLUMNS["message"], message=fields({"script": "lesson_items"}, tools=TOOLS))),
 }
 
 
