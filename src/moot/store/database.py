@@ -8,15 +8,16 @@ import contextlib
 import logging
 import sqlite3
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, Self, TypeVar, cast
 from uuid import uuid4
 
 import asyncpg
-from sqlalchemy import URL, QueuePool, Table, event, text
+from sqlalchemy import URL, Column, Executable, QueuePool, Row, Select, Table, event, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, InterfaceError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -108,6 +109,38 @@ class Database:
             yield
         finally:
             self._write_lock.release()
+
+    # Each of these methods runs one statement on a connection of its own.
+
+    async def fetch_all(self, query: Executable) -> Sequence[Row[*tuple[Any, ...]]]:
+        async with self.read() as connection:
+            return (await connection.execute(query)).all()
+
+    async def fetch_first(self, query: Executable) -> Row[*tuple[Any, ...]] | None:
+        async with self.read() as connection:
+            return (await connection.execute(query)).first()
+
+    async def fetch_value(self, query: Executable) -> Any:
+        """Return the first column of the first row; None if there is no row."""
+        row = await self.fetch_first(query)
+        return row[0] if row is not None else None
+
+    async def fetch_values(self, query: Executable) -> list[Any]:
+        """Return the first column of all rows."""
+        return [row[0] for row in await self.fetch_all(query)]
+
+    async def fetch_structs(self, type_: Callable[..., T], query: Executable) -> tuple[T, ...]:
+        """Call `type_` with the columns of each row."""
+        async with self.read() as connection:
+            return tuple(type_(**row) for row in (await connection.execute(query)).mappings())
+
+    async def fetch_struct(self, type_: Callable[..., T], query: Executable) -> T | None:
+        return next(iter(await self.fetch_structs(type_, query)), None)
+
+    async def execute(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> int:
+        """Return the number of rows that the statement wrote."""
+        async with self.write() as connection:
+            return (await connection.execute(statement, parameters)).rowcount
 
     @contextlib.asynccontextmanager
     async def log_connection(self) -> AsyncIterator["asyncpg.Connection[Any]"]:
@@ -310,6 +343,21 @@ def _configure_sqlite(connection: Any) -> None:
     for pragma in ("synchronous=NORMAL", "foreign_keys=ON", "cache_size=-16384"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+async def fetch_page(
+    database: Database,
+    type_: Callable[..., T],
+    query: Select[*tuple[Any, ...]],
+    id: Column[Any],
+    cursor: str | None,
+    limit: int,
+) -> tuple[tuple[T, ...], str | None]:
+    """Return a page by descending id, and its cursor as `paginate` does."""
+    if cursor is not None:
+        query = query.where(id < cursor)
+    found = await database.fetch_structs(type_, query.order_by(id.desc()).limit(limit + 1))
+    return paginate(found, limit, attrgetter("id"))
 
 
 def paginate(rows: Sequence[T], limit: int, make_cursor: Callable[[T], str]) -> tuple[tuple[T, ...], str | None]:

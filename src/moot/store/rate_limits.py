@@ -57,8 +57,7 @@ class RateLimiter:
         """Delete rows of full buckets, once per PURGE_EVERY calls."""
         self._acquire_count += 1
         if self._acquire_count % PURGE_EVERY == 0:
-            async with self._database.write() as connection:
-                await connection.execute(self._purge_statement, {"minute": MINUTE})
+            await self._database.execute(self._purge_statement, {"minute": MINUTE})
 
 
 class MemoryRateLimiter:

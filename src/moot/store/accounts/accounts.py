@@ -81,15 +81,12 @@ class Accounts:
         return new
 
     async def list_accounts(self) -> Sequence[Account]:
-        async with self._database.read() as connection:
-            rows = await connection.execute(select(*ACCOUNT_COLUMNS).order_by(account.c.name))
-            return [Account(**row) for row in rows.mappings()]
+        return await self._database.fetch_structs(Account, select(*ACCOUNT_COLUMNS).order_by(account.c.name))
 
     async def has_no_logins(self) -> bool:
         """Return whether no account has a password. The local account never has one."""
-        async with self._database.read() as connection:
-            found = await connection.execute(select(account.c.id).where(account.c.password.is_not(None)).limit(1))
-            return found.first() is None
+        query = select(account.c.id).where(account.c.password.is_not(None)).limit(1)
+        return await self._database.fetch_first(query) is None
 
     async def set_password(self, name: str, password: str) -> None:
         """Change a password, and delete all sessions and tokens of the account. Raises NotFound."""
@@ -115,8 +112,7 @@ class Accounts:
     async def login(self, name: str, password: str) -> tuple[str, Caller]:
         """Create a session and return its secret, of which only the hash is stored. Raises Unauthorized."""
         query = select(*ACCOUNT_COLUMNS, account.c.password).where(account.c.name == name)
-        async with self._database.read() as connection:
-            found = (await connection.execute(query)).first() if name.isprintable() else None
+        found = await self._database.fetch_first(query) if name.isprintable() else None
         if not await self._passwords.verify_password(found.password if found else None, password) or found is None:
             raise _wrong_credentials()
         secret = secrets.token_urlsafe(32)
@@ -128,8 +124,7 @@ class Accounts:
         return secret, _make_caller(found.id, found.tenant, found.name, "session", hash_secret(secret))
 
     async def logout(self, caller: Caller) -> None:
-        async with self._database.write() as connection:
-            await connection.execute(delete(session).where(session.c.hash == caller.credential))
+        await self._database.execute(delete(session).where(session.c.hash == caller.credential))
 
     async def caller_of_session(self, secret: str) -> Caller | None:
         return await self._find_caller("session", hash_secret(secret), session_owner_query(hash_secret(secret)))
@@ -156,8 +151,7 @@ class Accounts:
 
     async def list_tokens(self, account: str) -> Sequence[Token]:
         query = select(*TOKEN_COLUMNS).where(token.c.account == account).order_by(token.c.id)
-        async with self._database.read() as connection:
-            return [Token(**row) for row in (await connection.execute(query)).mappings()]
+        return await self._database.fetch_structs(Token, query)
 
     async def delete_token(self, account: str, id: str) -> None:
         query = delete(token).where(token.c.account == account, token.c.id == id).returning(token.c.id)
@@ -191,9 +185,8 @@ class Accounts:
         return _make_caller(LOCAL_ACCOUNT, LOCAL_ACCOUNT, LOCAL_ACCOUNT, "local")
 
     async def _find_caller(self, kind: CredentialKind, hash: str, owner: Select[str, str, str]) -> Caller | None:
-        async with self._database.read() as connection:
-            row = (await connection.execute(owner)).first()
-        return _make_caller(*row, kind, hash) if row else None
+        row = await self._database.fetch_first(owner)
+        return _make_caller(row.id, row.tenant, row.name, kind, hash) if row else None
 
 
 def _make_caller(id: str, tenant: str, name: str, kind: CredentialKind, hash: str = "") -> Caller:

@@ -27,8 +27,7 @@ class ProviderKeys:
             "created_at": time.time(),
         }
         query = self._database.insert_into(provider_key).values(tenant=tenant, provider=provider, **key)
-        async with self._database.write() as connection:
-            await connection.execute(query.on_conflict_do_update(index_elements=["tenant", "provider"], set_=key))
+        await self._database.execute(query.on_conflict_do_update(index_elements=["tenant", "provider"], set_=key))
 
     async def delete_key(self, tenant: str, provider: str) -> None:
         mine = (provider_key.c.tenant == tenant, provider_key.c.provider == provider)
@@ -41,8 +40,7 @@ class ProviderKeys:
     async def list_keys(self, tenant: str) -> Mapping[str, StoredKey]:
         """Return origin and creation time by provider, without the secrets."""
         query = select(provider_key.c.provider, provider_key.c.origin, provider_key.c.created_at)
-        async with self._database.read() as connection:
-            rows = (await connection.execute(query.where(provider_key.c.tenant == tenant))).all()
+        rows = await self._database.fetch_all(query.where(provider_key.c.tenant == tenant))
         return {row.provider: StoredKey(origin=row.origin, created_at=row.created_at) for row in rows}
 
     async def secret(self, tenant: str, provider: str, origin: str) -> str | None:
@@ -60,8 +58,7 @@ class ProviderKeys:
         query = select(provider_key.c.sealed).where(
             provider_key.c.tenant == tenant, provider_key.c.provider == provider, provider_key.c.origin == origin
         )
-        async with self._database.read() as connection:
-            sealed = (await connection.execute(query)).scalar()
+        sealed = await self._database.fetch_value(query)
         if sealed is None:
             return None
         if (secret := self._encryptor.decrypt(sealed, tenant, provider, origin)) is None:

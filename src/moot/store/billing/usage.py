@@ -138,8 +138,7 @@ class TokenRates:
     async def rates_by_model(self, models: Collection[str]) -> dict[str, TokenRate]:
         """Return rates by model. The result omits models without counts."""
         query = select(token_rate).where(token_rate.c.model.in_(models))
-        async with self._database.read() as connection:
-            return {row.model: _estimate_rate(row.characters, row.tokens) for row in await connection.execute(query)}
+        return {row.model: _estimate_rate(row.characters, row.tokens) for row in await self._database.fetch_all(query)}
 
 
 def _decay_count(column: ColumnElement[int]) -> ColumnElement[int]:

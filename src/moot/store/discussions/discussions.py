@@ -47,11 +47,9 @@ class Discussions:
 
     async def get_discussion(self, tenant: str, id: str) -> Discussion:
         query = select(*DISCUSSION_COLUMNS).where(discussion.c.id == id, discussion.c.tenant == tenant)
-        async with self._database.read() as connection:
-            row = (await connection.execute(query)).mappings().first()
-        if row is None:
+        if (found := await self._database.fetch_struct(Discussion, query)) is None:
             raise NotFound(f"There is no discussion {id!r}.")
-        return Discussion(**row)
+        return found
 
     async def list_discussions(
         self,
@@ -71,9 +69,8 @@ class Discussions:
         if q:
             query = query.where(self._discussion_condition(tenant, q))
         newest = query.order_by(discussion.c.updated_at.desc(), discussion.c.id.desc()).limit(limit + 1)
-        async with self._database.read() as connection:
-            rows = (await connection.execute(_apply_cursor(newest, cursor))).mappings().all()
-        found, next = paginate(tuple(Discussion(**row) for row in rows), limit, _encode_cursor)
+        rows = await self._database.fetch_structs(Discussion, _apply_cursor(newest, cursor))
+        found, next = paginate(rows, limit, _encode_cursor)
         return DiscussionPage(found, next, await self._find_hits(tenant, q, [one.id for one in found]) if q else ())
 
     def _discussion_condition(self, tenant: str, q: str) -> ColumnElement[bool]:
@@ -91,8 +88,7 @@ class Discussions:
         newest = select(func.max(message.c.seq)).where(*matching).group_by(message.c.discussion)
         turn = func.coalesce(message.c.version_of, message.c.id)
         query = select(message.c.discussion, turn, message.c.content).where(message.c.seq.in_(newest))
-        async with self._database.read() as connection:
-            rows = (await connection.execute(query)).all()
+        rows = await self._database.fetch_all(query)
         return tuple(
             SearchHit(**msgspec.structs.asdict(make_excerpt(content, q)), discussion=of, message=id)
             for of, id, content in rows
@@ -198,22 +194,18 @@ class Discussions:
         return await self._fetch_messages(query)
 
     async def _fetch_messages(self, query: Select[Any]) -> tuple[Message, ...]:
-        async with self._database.read() as connection:
-            rows = (await connection.execute(query.order_by(message.c.seq))).mappings()
-            return tuple(Message(**row) for row in rows)
+        return await self._database.fetch_structs(Message, query.order_by(message.c.seq))
 
     async def origin_run(self, answer: Message) -> str | None:
         """Return the run that wrote the shown version. For an edited version, that of the first version."""
         query = select(message.c.run).where(message.c.id == (answer.version_id or answer.id))
-        async with self._database.read() as connection:
-            return (await connection.execute(query)).scalar() or answer.run
+        return await self._database.fetch_value(query) or answer.run
 
     async def live_runs(self, tenant: str, discussion_id: str | None = None) -> tuple[Run, ...]:
         query = select(*RUN_COLUMNS).where(run.c.tenant == tenant, run.c.status.in_(LIVE_STATUSES)).order_by(run.c.id)
         if discussion_id is not None:
             query = query.where(run.c.discussion == discussion_id)
-        async with self._database.read() as connection:
-            return tuple(Run(**row) for row in (await connection.execute(query)).mappings())
+        return await self._database.fetch_structs(Run, query)
 
     async def live_run_counts(self, tenant: str) -> tuple[ActiveDiscussion, ...]:
         """Return the number of live runs per discussion. The result omits discussions without any."""
@@ -221,8 +213,7 @@ class Discussions:
             run.c.tenant == tenant, run.c.status.in_(LIVE_STATUSES)
         )
         query = query.group_by(run.c.discussion).order_by(run.c.discussion)
-        async with self._database.read() as connection:
-            return tuple(ActiveDiscussion(**row) for row in (await connection.execute(query)).mappings())
+        return await self._database.fetch_structs(ActiveDiscussion, query)
 
 
 async def load_turn_versions(

@@ -52,15 +52,13 @@ class Files:
     async def find_files(self, tenant: str, ids: Sequence[str]) -> Mapping[str, StoredFile]:
         """Return metadata by id. The result omits unknown ids."""
         query = select(*FILE_COLUMNS).where(file.c.tenant == tenant, file.c.id.in_(ids))
-        async with self._database.read() as connection:
-            return {row["id"]: StoredFile(**row) for row in (await connection.execute(query)).mappings()}
+        return {one.id: one for one in await self._database.fetch_structs(StoredFile, query)}
 
     async def file_contents(self, tenant: str, ids: Sequence[str]) -> Mapping[str, bytes]:
         """Return contents by id. The result omits unknown ids."""
         query = select(file.c.id, blob.c.data).join_from(file, blob, CONTENT_JOIN)
         query = query.where(file.c.tenant == tenant, file.c.id.in_(ids))
-        async with self._database.read() as connection:
-            return {row.id: row.data for row in await connection.execute(query)}
+        return {row.id: row.data for row in await self._database.fetch_all(query)}
 
     async def stream_content(self, tenant: str, id: str) -> AsyncGenerator[bytes, None]:
         """Yield the content in chunks of one query each, so that a slow client needs little memory."""
@@ -75,9 +73,7 @@ class Files:
     async def _read_chunk(self, tenant: str, id: str, start: int) -> bytes:
         cut = func.substr(blob.c.data, start + 1, CHUNK_BYTES)
         query = select(cut).select_from(file.join(blob, CONTENT_JOIN))
-        async with self._database.read() as connection:
-            found = await connection.execute(query.where(file.c.tenant == tenant, file.c.id == id))
-            return found.scalar() or b""
+        return await self._database.fetch_value(query.where(file.c.tenant == tenant, file.c.id == id)) or b""
 
     async def delete_file(self, tenant: str, id: str) -> None:
         """Delete a file, and its content if no other file has it. Raises Conflict if a message has it attached."""

@@ -33,8 +33,7 @@ class DiscussionSnapshots:
         together = (message.c.run, message.c.stage, message.c.round)
         query = select(message.c.seq, message.c.participant, *together, is_turn)
         query = query.where(message.c.discussion == discussion).order_by(message.c.position, message.c.seq)
-        async with self._database.read() as connection:
-            rows = (await connection.execute(query)).all()
+        rows = await self._database.fetch_all(query)
         turns = _order_turns(
             [row for row in rows if row.is_turn], {id: index for index, id in enumerate(participant_order)}
         )

@@ -29,8 +29,7 @@ class Evaluations:
     async def add_evaluation(self, tenant: str, new: Evaluation) -> None:
         values = {name: getattr(new, name) for name in Evaluation.__struct_fields__ if name in evaluation.c}
         values["improvement"] = None
-        async with self._database.write() as connection:
-            await connection.execute(insert(evaluation).values(**values, tenant=tenant))
+        await self._database.execute(insert(evaluation).values(**values, tenant=tenant))
 
     async def get_evaluation(self, tenant: str, id: str) -> Evaluation:
         async with self._database.read() as connection:

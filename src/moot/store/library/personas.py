@@ -46,8 +46,7 @@ class Personas:
     async def persona_names(self, tenant: str) -> list[str]:
         """Return the names of the tenant's personas, newest first, and then of shipped ones."""
         own = select(persona.c.name).where(persona.c.tenant == tenant).order_by(persona.c.id.desc())
-        async with self._database.read() as connection:
-            found = (await connection.execute(own)).scalars().all()
+        found = await self._database.fetch_values(own)
         return [*found, *(one.name for one in self._shipped.values())]
 
     async def create_persona(self, tenant: str, draft: PersonaDraft) -> Persona:
@@ -75,8 +74,7 @@ class Personas:
         once = {"uses": 1, "completed": int(completed)}
         more = {name: persona_usage.c[name] + value for name, value in once.items()}
         counted = self._database.insert_into(persona_usage).values(tenant=tenant, persona=persona, **once)
-        async with self._database.write() as connection:
-            await connection.execute(counted.on_conflict_do_update(index_elements=["tenant", "persona"], set_=more))
+        await self._database.execute(counted.on_conflict_do_update(index_elements=["tenant", "persona"], set_=more))
 
     async def _load_persona(self, connection: AsyncConnection, tenant: str, id: str) -> Persona:
         if id in self._shipped:

@@ -118,17 +118,15 @@ class EventLog:
     async def read_events(self, id: str, after: int) -> list[tuple[int, str]]:
         """Return a page of `(seq, body)` after seq `after`; an empty list if there are no more events."""
         query = select(run_event.c.seq, run_event.c.body).where(run_event.c.run == id, run_event.c.seq > after)
-        async with self._database.read() as connection:
-            rows = await connection.execute(query.order_by(run_event.c.seq).limit(EVENTS_PER_PAGE))
-            return _limit_page([(seq, body) for seq, body in rows])
+        rows = await self._database.fetch_all(query.order_by(run_event.c.seq).limit(EVENTS_PER_PAGE))
+        return _limit_page([(seq, body) for seq, body in rows])
 
     async def newest_seqs(self, runs: Sequence[str]) -> dict[str, int]:
         """Return the newest seq of each run. On SQLite the dict is empty: no other process writes events."""
         if not self._database.is_postgres:
             return {}
         query = select(run.c.id, NEWEST_SEQ).where(run.c.id.in_(runs))
-        async with self._database.read() as connection:
-            return {row.id: row.newest for row in await connection.execute(query)}
+        return {row.id: row.newest for row in await self._database.fetch_all(query)}
 
     def read_signal(self, signal: str) -> Iterator[tuple[str, int]]:
         return decode_signal(self._database.instance_id, signal)
@@ -136,8 +134,7 @@ class EventLog:
     async def run_progress(self, tenant: str, id: str) -> RunProgress:
         """Read status and newest seq in one query, so that they are consistent. Raises NotFound."""
         query = select(run.c.status, NEWEST_SEQ).where(run.c.id == id, run.c.tenant == tenant)
-        async with self._database.read() as connection:
-            row = (await connection.execute(query)).first()
+        row = await self._database.fetch_first(query)
         if row is None:
             raise NotFound(f"There is no run {id!r}.")
         return RunProgress(row.status in LIVE_STATUSES, row.newest)
@@ -146,9 +143,8 @@ class EventLog:
         """Return the progress of all runs in one query, oldest run first."""
         mine = (run.c.discussion == discussion, run.c.tenant == tenant)
         query = select(run.c.id, run.c.status, NEWEST_SEQ).where(*mine).order_by(run.c.id)
-        async with self._database.read() as connection:
-            rows = await connection.execute(query)
-            return {row.id: RunProgress(row.status in LIVE_STATUSES, row.newest) for row in rows}
+        rows = await self._database.fetch_all(query)
+        return {row.id: RunProgress(row.status in LIVE_STATUSES, row.newest) for row in rows}
 
     async def write_entries(self, entries: Sequence[EventLogEntry]) -> WriteResult:
         if any(entry.records or entry.ending for entry in entries):
@@ -312,8 +308,7 @@ async def load_results_and_notices(
         query = query.where(
             or_(*(analysis_result.c.body.startswith(_body_prefix(kind), autoescape=True) for kind in kinds))
         )
-    async with database.read() as connection:
-        events = [_decode_event(body) for body in (await connection.execute(query)).scalars()]
+    events = [_decode_event(body) for body in await database.fetch_values(query)]
     return sorted(events, key=lambda one: (one.run, one.seq))
 
 

@@ -66,18 +66,15 @@ class Runs:
 
     async def get_run(self, tenant: str, id: str) -> Run:
         query = select(*RUN_COLUMNS).where(run.c.id == id, run.c.tenant == tenant)
-        async with self._database.read() as connection:
-            row = (await connection.execute(query)).mappings().first()
-        if row is None:
+        if (found := await self._database.fetch_struct(Run, query)) is None:
             raise NotFound(f"There is no run {id!r}.")
-        return Run(**row)
+        return found
 
     async def list_runs(self, tenant: str, discussion: str) -> tuple[Run, ...]:
         """Return the runs in the order of the messages that they answer."""
         mine = (run.c.discussion == discussion, run.c.tenant == tenant)
         query = select(*RUN_COLUMNS).where(*mine).order_by(run.c.position, run.c.created_at, run.c.id)
-        async with self._database.read() as connection:
-            return tuple(Run(**row) for row in (await connection.execute(query)).mappings())
+        return await self._database.fetch_structs(Run, query)
 
     async def get_plan(self, id: str) -> RunPlan:
         async with self._database.read() as connection:
@@ -116,8 +113,7 @@ class Runs:
         """Return the revision to execute next, or None if the run does not wait for this worker."""
         waiting = (run.c.id == id, run.c.worker == worker, run.c.status == "waiting")
         query = select(run.c.running_revision).where(*waiting)
-        async with self._database.read() as connection:
-            revision: int | None = (await connection.execute(query)).scalar()
+        revision: int | None = await self._database.fetch_value(query)
         return revision
 
     @retry_while_unavailable
@@ -159,15 +155,13 @@ class Runs:
     @retry_while_unavailable
     async def has_earlier_live_run(self, id: str) -> bool:
         """Return whether an earlier run of the same discussion is still live."""
-        async with self._database.read() as connection:
-            return (await connection.execute(_earlier_live_query(id).limit(1))).first() is not None
+        return await self._database.fetch_first(_earlier_live_query(id).limit(1)) is not None
 
     @retry_while_unavailable
     async def list_worker_runs(self, worker: str) -> Sequence[tuple[str, int]]:
         """Return id and revision of the live runs assigned to a worker."""
         query = select(run.c.id, run.c.running_revision).where(run.c.worker == worker, run.c.status.in_(LIVE_STATUSES))
-        async with self._database.read() as connection:
-            return [(row.id, row.running_revision) for row in await connection.execute(query.order_by(run.c.id))]
+        return [(row.id, row.running_revision) for row in await self._database.fetch_all(query.order_by(run.c.id))]
 
 
 class Lanes:
@@ -178,9 +172,7 @@ class Lanes:
 
     async def lanes_by_participant(self, run: str) -> dict[str, Lane]:
         query = select(*LANE_COLUMNS).where(lane.c.run == run)
-        async with self._database.read() as connection:
-            rows = (await connection.execute(query)).mappings()
-            return {row["participant"]: Lane(**row) for row in rows}
+        return {one.participant: one for one in await self._database.fetch_structs(Lane, query)}
 
 
 class WorkerState(NamedTuple):
@@ -199,30 +191,25 @@ class WorkerRegistry:
         self._database = database
 
     async def register(self, id: str) -> None:
-        async with self._database.write() as connection:
-            await connection.execute(insert(worker).values(id=id, heartbeats=0, created_at=time.time()))
+        await self._database.execute(insert(worker).values(id=id, heartbeats=0, created_at=time.time()))
 
     async def mark_as_left(self, id: str) -> None:
         """Let other workers take over remaining runs at once, before the lease times out."""
-        async with self._database.write() as connection:
-            await connection.execute(update(worker).where(worker.c.id == id).values(successor=id))
+        await self._database.execute(update(worker).where(worker.c.id == id).values(successor=id))
 
     async def register_as_left(self, id: str) -> None:
         """Register a worker that owns runs but has no row, so that a live worker takes over. Idempotent."""
         left = self._database.insert_into(worker).values(id=id, heartbeats=0, successor=id, created_at=time.time())
-        async with self._database.write() as connection:
-            await connection.execute(left.on_conflict_do_nothing())
+        await self._database.execute(left.on_conflict_do_nothing())
 
     async def send_heartbeat(self, id: str) -> bool:
         """Return False if another worker is taking over: the caller is fenced."""
         mine = update(worker).where(worker.c.id == id, worker.c.successor.is_(None))
-        async with self._database.write() as connection:
-            return bool((await connection.execute(mine.values(heartbeats=worker.c.heartbeats + 1))).rowcount)
+        return bool(await self._database.execute(mine.values(heartbeats=worker.c.heartbeats + 1)))
 
     async def worker_states(self) -> dict[str, WorkerState]:
         query = select(worker.c.id, worker.c.heartbeats, worker.c.successor)
-        async with self._database.read() as connection:
-            return {row.id: WorkerState(row.heartbeats, row.successor) for row in await connection.execute(query)}
+        return {row.id: WorkerState(row.heartbeats, row.successor) for row in await self._database.fetch_all(query)}
 
     async def begin_takeover(self, id: str, state: WorkerState, successor: str) -> bool:
         """Return whether `successor` may take over.
@@ -239,8 +226,7 @@ class WorkerRegistry:
         return True
 
     async def deregister(self, id: str) -> None:
-        async with self._database.write() as connection:
-            await connection.execute(delete(worker).where(worker.c.id == id))
+        await self._database.execute(delete(worker).where(worker.c.id == id))
 
 
 def _decisions_query(id: str) -> Select[tuple[str, str]]:
