@@ -22,7 +22,7 @@ from moot.server.event_cursors import Resync
 from moot.server.openapi import MultipartForm, Operation, list_operations
 from moot.server.services import Services
 from moot.types import discussions
-from moot.types.discussion_events import DiscussionEvent
+from moot.types.discussions import DiscussionEvent
 from moot.types.events import Event
 from moot.types.modes import MODE_NAMES, MODES, ModeSpec
 from moot.types.participants import PARTICIPANT_COLOURS

@@ -18,7 +18,7 @@ from moot.discord.incoming import MAX_REPLY_CHARS, reply_to_message
 from moot.discord.sender import NO_MENTIONS, ChannelSender
 from moot.streaming.cancellation import cancel_tasks
 from moot.types.discord import ChannelBinding
-from moot.types.discussion_events import Activity, DiscussionChanged, DiscussionDeleted
+from moot.types.discussions import Activity, DiscussionChanged, DiscussionDeleted
 from moot.types.errors import MootError, UsageError
 from moot.types.modes import ModeName
 

@@ -110,7 +110,7 @@ class Database:
         finally:
             self._write_lock.release()
 
-    # Each of these methods runs one statement on a connection of its own.
+    # The methods from here to `execute` run one statement each, on a connection of their own.
 
     async def fetch_all(self, query: Executable) -> Sequence[Row[*tuple[Any, ...]]]:
         async with self.read() as connection:

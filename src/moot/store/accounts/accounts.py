@@ -154,10 +154,8 @@ class Accounts:
         return await self._database.fetch_structs(Token, query)
 
     async def delete_token(self, account: str, id: str) -> None:
-        query = delete(token).where(token.c.account == account, token.c.id == id).returning(token.c.id)
-        async with self._database.write() as connection:
-            gone = (await connection.execute(query)).first() if id.isprintable() else None
-        if gone is None:
+        query = delete(token).where(token.c.account == account, token.c.id == id)
+        if not id.isprintable() or not await self._database.execute(query):
             raise NotFound(f"There is no token {id!r}.")
 
     async def valid_credentials(self, credentials: set[str]) -> set[str]:

@@ -30,11 +30,8 @@ class ProviderKeys:
         await self._database.execute(query.on_conflict_do_update(index_elements=["tenant", "provider"], set_=key))
 
     async def delete_key(self, tenant: str, provider: str) -> None:
-        mine = (provider_key.c.tenant == tenant, provider_key.c.provider == provider)
-        query = delete(provider_key).where(*mine).returning(provider_key.c.provider)
-        async with self._database.write() as connection:
-            gone = (await connection.execute(query)).first() if provider.isprintable() else None
-        if gone is None:
+        query = delete(provider_key).where(provider_key.c.tenant == tenant, provider_key.c.provider == provider)
+        if not provider.isprintable() or not await self._database.execute(query):
             raise NotFound(f"No key is stored for {provider!r}.")
 
     async def list_keys(self, tenant: str) -> Mapping[str, StoredKey]:

@@ -40,10 +40,8 @@ class ToolServers:
             await connection.execute(query.on_conflict_do_update(index_elements=["tenant", "name"], set_=values))
 
     async def delete_server(self, tenant: str, name: str) -> None:
-        query = delete(tool_server).where(*_server_conditions(tenant, name)).returning(tool_server.c.name)
-        async with self._database.write() as connection:
-            gone = (await connection.execute(query)).first() if name.isprintable() else None
-        if gone is None:
+        query = delete(tool_server).where(*_server_conditions(tenant, name))
+        if not name.isprintable() or not await self._database.execute(query):
             raise NotFound(f"You have no tool server {name!r}.")
 
     async def list_servers(self, tenant: str) -> Sequence[StoredToolServer]:

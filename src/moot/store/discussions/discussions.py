@@ -14,8 +14,7 @@ from moot.store.discussions.search import Excerpt, make_excerpt, search_conditio
 from moot.store.schema.discussions import discussion, message
 from moot.store.schema.library import insight
 from moot.store.schema.runs import run
-from moot.types.discussion_events import ActiveDiscussion
-from moot.types.discussions import LIVE_STATUSES, Discussion, DiscussionStatus, Message, Run
+from moot.types.discussions import LIVE_STATUSES, ActiveDiscussion, Discussion, DiscussionStatus, Message, Run
 from moot.types.errors import Conflict, NotFound, UsageError
 from moot.types.versions import apply_version, current_versions, valid_versions
 
