@@ -137,6 +137,15 @@ class Database:
     async def fetch_struct(self, type_: Callable[..., T], query: Executable) -> T | None:
         return next(iter(await self.fetch_structs(type_, query)), None)
 
+    async def fetch_page(
+        self, type_: Callable[..., T], query: Select[*tuple[Any, ...]], id: Column[Any], cursor: str | None, limit: int
+    ) -> tuple[tuple[T, ...], str | None]:
+        """Return a page by descending id, and its cursor as `paginate` does."""
+        if cursor is not None:
+            query = query.where(id < cursor)
+        found = await self.fetch_structs(type_, query.order_by(id.desc()).limit(limit + 1))
+        return paginate(found, limit, attrgetter("id"))
+
     async def execute(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> int:
         """Return the number of rows that the statement wrote."""
         async with self.write() as connection:
@@ -225,11 +234,12 @@ def map_database_errors() -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        if _is_unavailable(error):
+        is_broken = error.connection_invalidated or isinstance(error, InterfaceError)
+        if is_broken or _is_unavailable(error.orig):
             raise DatabaseUnavailable(_error_message(error.orig)) from error
         raise
     except (*POSTGRES_ERRORS, sqlite3.OperationalError) as error:
-        if _is_driver_unavailable(error):
+        if _is_unavailable(error):
             raise DatabaseUnavailable(_error_message(error)) from error
         raise
     except PoolTimeout as error:
@@ -259,11 +269,7 @@ def retry_while_unavailable(operation: Callable[P, Awaitable[T]]) -> Callable[P,
     return retried
 
 
-def _is_unavailable(error: DBAPIError) -> bool:
-    return error.connection_invalidated or isinstance(error, InterfaceError) or _is_driver_unavailable(error.orig)
-
-
-def _is_driver_unavailable(error: BaseException | None) -> bool:
+def _is_unavailable(error: BaseException | None) -> bool:
     if isinstance(error, sqlite3.OperationalError):  # a bad statement is a plain SQLITE_ERROR
         return getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR
     state = getattr(error, "sqlstate", None) or ""
@@ -343,21 +349,6 @@ def _configure_sqlite(connection: Any) -> None:
     for pragma in ("synchronous=NORMAL", "foreign_keys=ON", "cache_size=-16384"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
-
-
-async def fetch_page(
-    database: Database,
-    type_: Callable[..., T],
-    query: Select[*tuple[Any, ...]],
-    id: Column[Any],
-    cursor: str | None,
-    limit: int,
-) -> tuple[tuple[T, ...], str | None]:
-    """Return a page by descending id, and its cursor as `paginate` does."""
-    if cursor is not None:
-        query = query.where(id < cursor)
-    found = await database.fetch_structs(type_, query.order_by(id.desc()).limit(limit + 1))
-    return paginate(found, limit, attrgetter("id"))
 
 
 def paginate(rows: Sequence[T], limit: int, make_cursor: Callable[[T], str]) -> tuple[tuple[T, ...], str | None]:

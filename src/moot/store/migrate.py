@@ -3,8 +3,6 @@
 All pending migrations run in one transaction. A lock makes concurrent processes wait for it.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +21,12 @@ async def migrate(database: Database) -> None:
     """Raise BadSettings if the user cannot create tables, or if this version does not know the schema."""
     if not database.is_postgres:
         database.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _map_privilege_errors():
+    try:
         async with database.write() as connection:
             if database.is_postgres:
                 await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": MIGRATION_LOCK_ID})
             if await connection.run_sync(_current_revision) != HEAD_REVISION:
                 await connection.run_sync(_upgrade_schema)
-
-
-@contextmanager
-def _map_privilege_errors() -> Iterator[None]:
-    try:
-        yield
     except DBAPIError as error:
         if getattr(error.orig, "sqlstate", None) != INSUFFICIENT_PRIVILEGE:
             raise

@@ -37,7 +37,7 @@ from moot.types.accounts import (
     check_account_name,
     check_password,
 )
-from moot.types.errors import Conflict, NotFound, Unauthorized
+from moot.types.errors import Conflict, NotFound, Unauthorized, not_found
 from moot.types.primitives import new_id
 
 SESSION_SECONDS = 30 * 24 * 3600
@@ -156,7 +156,7 @@ class Accounts:
     async def delete_token(self, account: str, id: str) -> None:
         query = delete(token).where(token.c.account == account, token.c.id == id)
         if not id.isprintable() or not await self._database.execute(query):
-            raise NotFound(f"There is no token {id!r}.")
+            raise not_found("token", id)
 
     async def valid_credentials(self, credentials: set[str]) -> set[str]:
         """Return the credential hashes that are still valid."""

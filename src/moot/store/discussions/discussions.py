@@ -15,7 +15,7 @@ from moot.store.schema.discussions import discussion, message
 from moot.store.schema.library import insight
 from moot.store.schema.runs import run
 from moot.types.discussions import LIVE_STATUSES, ActiveDiscussion, Discussion, DiscussionStatus, Message, Run
-from moot.types.errors import Conflict, NotFound, UsageError
+from moot.types.errors import Conflict, NotFound, UsageError, not_found
 from moot.types.versions import apply_version, current_versions, valid_versions
 
 Id = Annotated[str, msgspec.Meta(pattern=r"^\w+$")]
@@ -47,7 +47,7 @@ class Discussions:
     async def get_discussion(self, tenant: str, id: str) -> Discussion:
         query = select(*DISCUSSION_COLUMNS).where(discussion.c.id == id, discussion.c.tenant == tenant)
         if (found := await self._database.fetch_struct(Discussion, query)) is None:
-            raise NotFound(f"There is no discussion {id!r}.")
+            raise not_found("discussion", id)
         return found
 
     async def list_discussions(
@@ -103,7 +103,7 @@ class Discussions:
         async with self._database.write() as connection:
             row = (await connection.execute(query)).mappings().first()
             if row is None:
-                raise NotFound(f"There is no discussion {id!r}.")
+                raise not_found("discussion", id)
             if "project" in changes:
                 moved = update(insight).where(insight.c.discussion == id).values(project=changes["project"])
                 await connection.execute(moved)
@@ -116,7 +116,7 @@ class Discussions:
         locked = select(discussion.c.id).where(*mine).with_for_update()
         async with self._database.write() as connection:
             if (await connection.execute(locked)).first() is None:
-                raise NotFound(f"There is no discussion {id!r}.")
+                raise not_found("discussion", id)
             await reject_if_live(connection, id)
             await connection.execute(delete(discussion).where(*mine))
             await notify_discussion_change(self._database, connection, tenant, id)

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
 from moot.store.schema.discussions import blob, discussion, file, message
-from moot.types.errors import Conflict, NotFound
+from moot.types.errors import Conflict, NotFound, not_found
 from moot.types.files import StoredFile
 from moot.types.primitives import new_id
 
@@ -46,7 +46,7 @@ class Files:
     async def get_file(self, tenant: str, id: str) -> StoredFile:
         found = await self.find_files(tenant, [id])
         if id not in found:
-            raise file_not_found(id)
+            raise not_found("file", id)
         return found[id]
 
     async def find_files(self, tenant: str, ids: Sequence[str]) -> Mapping[str, StoredFile]:
@@ -82,7 +82,7 @@ class Files:
             locked = select(file.c.sha256).where(*mine).with_for_update()
             sha256 = (await connection.execute(locked)).scalar()
             if sha256 is None:
-                raise file_not_found(id)
+                raise not_found("file", id)
             await _reject_if_attached(connection, tenant, id)
             await connection.execute(delete(file).where(*mine))
             await _delete_unused_content(connection, tenant, sha256)
@@ -100,11 +100,7 @@ async def lock_files(connection: AsyncConnection, tenant: str, ids: Sequence[str
 def require_files(ids: Sequence[str], existing: Sequence[str] | Mapping[str, object]) -> None:
     for index, id in enumerate(ids):
         if id not in existing:
-            raise NotFound(f"files[{index}]: {file_not_found(id)}")
-
-
-def file_not_found(id: str) -> NotFound:
-    return NotFound(f"There is no file {id!r}.")
+            raise NotFound(f"files[{index}]: {not_found('file', id)}")
 
 
 async def _reject_if_attached(connection: AsyncConnection, tenant: str, id: str) -> None:

@@ -12,7 +12,7 @@ from moot.store.library.personas import add_persona, drop_persona
 from moot.store.schema.discussions import discussion, message
 from moot.store.schema.library import evaluation, persona
 from moot.store.schema.runs import worker
-from moot.types.errors import Conflict, NotFound
+from moot.types.errors import Conflict, NotFound, not_found
 from moot.types.evaluations import AppliedImprovement, Evaluation, Improvement, ImprovementRound, add_round
 from moot.types.participants import Participant
 from moot.types.personas import PersonaDraft
@@ -108,7 +108,7 @@ def _evaluation_query(tenant: str, id: str) -> Select[tuple[object, ...]]:
 async def _fetch_row(connection: AsyncConnection, id: str, query: Select[tuple[object, ...]]) -> RowMapping:
     row = (await connection.execute(query)).mappings().first()
     if row is None:
-        raise NotFound(f"There is no evaluation {id!r}.")
+        raise not_found("evaluation", id)
     return row
 
 

@@ -12,7 +12,7 @@ from moot.store.discussions.discussions import notify_discussion_change
 from moot.store.discussions.search import rank_matches, search_words
 from moot.store.schema.discussions import discussion
 from moot.store.schema.library import insight, insight_vector
-from moot.types.errors import NotFound, UsageError
+from moot.types.errors import UsageError, not_found
 from moot.types.knowledge import Insight, InsightPage
 
 INSIGHT_COLUMNS = [insight.c[name] for name in Insight.__struct_fields__]
@@ -34,7 +34,7 @@ class Insights:
             # Update the discussion first: its row lock makes a concurrent export wait.
             row = (await connection.execute(mine.values(**exported).returning(discussion.c.project))).first()
             if row is None:
-                raise _discussion_not_found(discussion_id)
+                raise not_found("discussion", discussion_id)
             await connection.execute(delete(insight).where(insight.c.discussion == discussion_id))
             stored = tuple(replace(one, discussion=discussion_id, project=row.project) for one in insights)
             for one in stored:
@@ -48,7 +48,7 @@ class Insights:
         query = select(*INSIGHT_COLUMNS).where(insight.c.discussion == id).order_by(insight.c.seq)
         async with self._database.read() as connection:
             if (await connection.execute(known)).first() is None:
-                raise _discussion_not_found(id)
+                raise not_found("discussion", id)
             return tuple(Insight(**row) for row in (await connection.execute(query)).mappings())
 
     async def project_insights(
@@ -61,7 +61,8 @@ class Insights:
         newest = query.order_by(insight.c.seq.desc()).limit(limit + 1)
         rows = await self._database.fetch_structs(dict[str, Any], newest)
         found, more = paginate(rows, limit, lambda row: str(row["seq"]))
-        return InsightPage(tuple(map(_make_insight, found)), more)
+        fields = Insight.__struct_fields__
+        return InsightPage(tuple(Insight(**{name: row[name] for name in fields}) for row in found), more)
 
     async def score_by_words(self, tenant: str, project: str | None, q: str) -> dict[str, float]:
         """Return a score by insight id for insights that contain all words, best first.
@@ -85,18 +86,10 @@ class Insights:
         return tuple(found[one] for one in ids if one in found)
 
 
-def _make_insight(row: Mapping[str, Any]) -> Insight:
-    return Insight(**{name: row[name] for name in Insight.__struct_fields__})
-
-
 def _parse_cursor(cursor: str) -> int:
     if not cursor.isdecimal() or len(cursor) > MAX_CURSOR_DIGITS:
         raise UsageError("cursor: this server did not issue it. Omit the cursor to start from the newest.")
     return int(cursor)
-
-
-def _discussion_not_found(id: str) -> NotFound:
-    return NotFound(f"There is no discussion {id!r}.")
 
 
 MAX_VECTORS = 2000  # per search, those of the newest insights

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
 from moot.store.schema.library import consolidation, pattern, project
-from moot.types.errors import NotFound
+from moot.types.errors import NotFound, not_found
 from moot.types.knowledge import Consolidation, ExtractedPattern, Pattern
 from moot.types.primitives import new_id
 
@@ -40,7 +40,7 @@ class Consolidations:
         mine = select(project.c.id).where(project.c.id == project_id, project.c.tenant == tenant)
         async with self._database.write() as connection:
             if (await connection.execute(mine)).first() is None:
-                raise NotFound(f"There is no project {project_id!r}.")
+                raise not_found("project", project_id)
             await connection.execute(insert(consolidation).values(**values, tenant=tenant))
         return new
 

@@ -25,7 +25,7 @@ from moot.store.schema.runs import analysis_result, run, run_event
 from moot.types.billing import Charge, Payer
 from moot.types.debate import Lane
 from moot.types.discussions import LIVE_STATUSES, Message
-from moot.types.errors import NotFound
+from moot.types.errors import not_found
 from moot.types.events import AnalysisResult, Notice, RunStatus
 
 EVENTS_PER_PAGE = 500
@@ -136,7 +136,7 @@ class EventLog:
         query = select(run.c.status, NEWEST_SEQ).where(run.c.id == id, run.c.tenant == tenant)
         row = await self._database.fetch_first(query)
         if row is None:
-            raise NotFound(f"There is no run {id!r}.")
+            raise not_found("run", id)
         return RunProgress(row.status in LIVE_STATUSES, row.newest)
 
     async def discussion_progress(self, tenant: str, discussion: str) -> dict[str, RunProgress]:
@@ -304,14 +304,8 @@ async def load_results_and_notices(
 ) -> list[ResultOrNotice]:
     """Return the events of these types, or of all types by default, sorted by run and seq."""
     query = select(analysis_result.c.body).where(analysis_result.c.run.in_(runs))
-    if kinds:
-        query = query.where(
-            or_(*(analysis_result.c.body.startswith(_body_prefix(kind), autoescape=True) for kind in kinds))
-        )
+    if kinds:  # the tag is always the first field
+        starts = (f'{{"type":"{kind.__struct_config__.tag}",' for kind in kinds)
+        query = query.where(or_(*(analysis_result.c.body.startswith(start, autoescape=True) for start in starts)))
     events = [_decode_event(body) for body in await database.fetch_values(query)]
     return sorted(events, key=lambda one: (one.run, one.seq))
-
-
-def _body_prefix(kind: type[ResultOrNotice]) -> str:
-    """Return the start of the JSON: the tag is always the first field."""
-    return f'{{"type":"{kind.__struct_config__.tag}",'

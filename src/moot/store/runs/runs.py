@@ -15,7 +15,7 @@ from moot.store.schema.runs import approval, lane, run, run_event, worker
 from moot.types.billing import Payer
 from moot.types.debate import Lane, LaneStatus
 from moot.types.discussions import LIVE_STATUSES, Run
-from moot.types.errors import NotFound, ShuttingDown
+from moot.types.errors import NotFound, ShuttingDown, not_found
 from moot.types.events import StopReason
 from moot.types.run_plan import RunPlan
 from moot.types.tools import ApprovalDecision
@@ -67,7 +67,7 @@ class Runs:
     async def get_run(self, tenant: str, id: str) -> Run:
         query = select(*RUN_COLUMNS).where(run.c.id == id, run.c.tenant == tenant)
         if (found := await self._database.fetch_struct(Run, query)) is None:
-            raise NotFound(f"There is no run {id!r}.")
+            raise not_found("run", id)
         return found
 
     async def list_runs(self, tenant: str, discussion: str) -> tuple[Run, ...]:
@@ -119,9 +119,11 @@ class Runs:
     @retry_while_unavailable
     async def pending_commands(self, id: str) -> RunCommands:
         columns = (run.c.stop_reason, run.c.stopped_participants, run.c.revision, run.c.retries, run.c.plan)
+        known = approval.c.decision.in_(get_args(ApprovalDecision))
+        decided = select(approval.c.id, approval.c.decision).where(approval.c.run == id, known)
         async with self._database.read() as connection:
             row = (await connection.execute(select(*columns).where(run.c.id == id))).first()
-            decisions = {one.id: one.decision for one in await connection.execute(_decisions_query(id))}
+            decisions = {one.id: one.decision for one in await connection.execute(decided)}
         if row is None:  # deleted
             return RunCommands("stopped_by_user", ())
         retry = RetryCommand(row.revision, row.retries, row.plan) if row.retries else None
@@ -137,7 +139,7 @@ class Runs:
         async with self._database.write() as connection:
             row = (await connection.execute(query)).mappings().first()
             if row is None:
-                raise NotFound(f"There is no run {id!r}.")
+                raise not_found("run", id)
             found = Run(**{name: row[name] for name in Run.__struct_fields__})
             if participant is not None and participant not in [who.id for who in row["plan"].participants]:
                 raise NotFound(f"This run has no participant {participant!r}.")
@@ -227,11 +229,6 @@ class WorkerRegistry:
 
     async def deregister(self, id: str) -> None:
         await self._database.execute(delete(worker).where(worker.c.id == id))
-
-
-def _decisions_query(id: str) -> Select[tuple[str, str]]:
-    known = approval.c.decision.in_(get_args(ApprovalDecision))
-    return select(approval.c.id, approval.c.decision).where(approval.c.run == id, known)
 
 
 def _earlier_live_query(id: str) -> Select[tuple[str]]:
