@@ -22,7 +22,7 @@ from moot.server.errors import Problem
 from moot.server.openapi import MultipartForm, Operation, find_structs, list_operations
 from moot.server.sse import Resync
 from moot.types import discussions
-from moot.types.discussion_events import DiscussionEvent
+from moot.types.discussions import DiscussionEvent
 from moot.types.events import Event
 from moot.types.modes import MODE_NAMES, MODES, ModeSpec
 from moot.types.participants import PARTICIPANT_COLOURS

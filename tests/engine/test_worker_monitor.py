@@ -10,8 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from moot.engine import worker_monitor
 from moot.engine.worker_monitor import MAX_MISSED_HEARTBEATS, WorkerLockFiles, WorkerMonitor, worker_lock_folder
 from moot.store.database import Database
-from moot.store.runs.runs import Runs, add_run
-from moot.store.runs.workers import WorkerRegistry, lock_worker
+from moot.store.runs.runs import Runs, WorkerRegistry, add_run, lock_worker
 from moot.store.schema.runs import worker
 from moot.types.billing import Payer
 from moot.types.discussions import Run

@@ -16,8 +16,7 @@ from playwright.async_api import Page
 from sqlalchemy import insert, select
 
 from moot.server.auth import SESSION_COOKIE
-from moot.store.accounts.accounts import SESSION_SECONDS
-from moot.store.accounts.credentials import hash_secret
+from moot.store.accounts.accounts import SESSION_SECONDS, hash_secret
 from moot.store.database import Database
 from moot.store.schema.accounts import account, session, tenant
 from moot.store.schema.runs import run

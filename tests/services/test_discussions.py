@@ -22,7 +22,7 @@ from moot.services.discussions import MAX_TITLE_CHARS, DiscussionService, NewMes
 from moot.services.model_tasks import ModelTasks
 from moot.services.run_plans import NewDiscussion, RunPlanner
 from moot.services.titles import TitleGenerator
-from moot.store.billing.token_rates import TokenRates
+from moot.store.billing.usage import TokenRates
 from moot.store.database import Database
 from moot.store.discord.memories import ChannelMemories
 from moot.store.discussions.discussions import Discussions, add_message, lock_discussions

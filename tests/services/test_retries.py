@@ -15,10 +15,9 @@ from moot.providers.scripted.scripts import Script, Scripts
 from moot.services.billing import BudgetService
 from moot.services.discussions import DiscussionService
 from moot.services.retries import RetryService
-from moot.store.billing.token_rates import TokenRates
+from moot.store.billing.usage import TokenRates
 from moot.store.database import Database
-from moot.store.runs.event_insert import EventLogEntry, RunEnding, RunRecords
-from moot.store.runs.event_log import EventLog
+from moot.store.runs.event_log import EventLog, EventLogEntry, RunEnding, RunRecords
 from moot.store.runs.runs import Runs
 from moot.store.schema.runs import run
 from moot.types.accounts import Caller

@@ -2,7 +2,7 @@ import pytest
 from msgspec.structs import replace
 
 from moot.prompts.library import persona_prompt, project_prompt
-from moot.store.billing.token_rates import TokenRates
+from moot.store.billing.usage import TokenRates
 from moot.store.database import Database
 from moot.store.library.personas import Personas
 from moot.store.library.projects import Projects

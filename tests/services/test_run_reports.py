@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from moot.services.run_reports import RunReports
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
-from moot.store.runs.findings import NOTICE_KEY_PREFIX
+from moot.store.runs.event_log import NOTICE_KEY_PREFIX
 from moot.types.billing import Charge
 from moot.types.chunks import Usage
 from moot.types.debate import Claim, DebateClaims, DebateSummary, RankedAnswer, Ranking, TableSummary

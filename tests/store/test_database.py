@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
-from sqlalchemy import func, insert, select, text
+from sqlalchemy import func, insert, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 from moot.store import database as module
@@ -58,6 +58,21 @@ async def test_write_transaction_is_atomic(database: Database) -> None:
             await connection.execute(insert(tenant).values(id="two", name="two", created_at=0.0))
             raise ZeroDivisionError
     assert await count_tenants(database) == 1
+
+
+async def test_single_statements_return_rows_values_and_counts(database: Database) -> None:
+    for id in ("one", "two"):
+        await add_tenant(database, id)
+    ids = select(tenant.c.id).order_by(tenant.c.id)
+    nothing = ids.where(tenant.c.id == "three")
+    assert [row.id for row in await database.fetch_all(ids)] == await database.fetch_values(ids) == ["one", "two"]
+    assert (await database.fetch_first(ids), await database.fetch_first(nothing)) == (("one",), None)
+    assert (await database.fetch_value(ids), await database.fetch_value(nothing)) == ("one", None)
+    assert await database.fetch_structs(dict, ids) == ({"id": "one"}, {"id": "two"})
+    assert (await database.fetch_struct(dict, ids), await database.fetch_struct(dict, nothing)) == ({"id": "one"}, None)
+    assert await database.execute(update(tenant).values(name="same")) == 2
+    assert await database.execute(text("DELETE FROM tenant WHERE id = :id"), {"id": "one"}) == 1
+    assert await database.fetch_values(ids) == ["two"]
 
 
 async def test_concurrent_reads_and_writes_succeed(database: Database) -> None:

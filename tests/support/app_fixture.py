@@ -15,8 +15,8 @@ from moot.providers.registry import Registry
 from moot.settings import RateSettings, Settings
 from moot.store.database import Database
 from moot.store.encryption import Encryptor
-from moot.store.runs.event_insert import EventLogEntry, RunEnding, RunRecords
-from moot.store.runs.workers import WorkerRegistry
+from moot.store.runs.event_log import EventLogEntry, RunEnding, RunRecords
+from moot.store.runs.runs import WorkerRegistry
 from moot.types.discussions import Message
 from moot.types.events import Event, RunEnded, RunStarted, RunStatus, TextDelta
 from moot.types.primitives import new_id

@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from moot.store.database import Database
 from moot.store.discussions.discussions import add_discussion
-from moot.store.runs.event_insert import EventLogEntry, RunEnding, RunRecords
-from moot.store.runs.event_log import EventLog
+from moot.store.runs.event_log import EventLog, EventLogEntry, RunEnding, RunRecords
 from moot.store.runs.runs import RunLease
 from moot.types.debate import Lane, LaneStatus
 from moot.types.discussions import Discussion, Message, Run

@@ -15,7 +15,7 @@ from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script, Scripts, l
 from moot.services.run_plans import NewDiscussion, ParticipantInput
 from moot.settings import Settings
 from moot.store.database import Database
-from moot.store.runs.event_insert import EventLogEntry, RunEnding, RunRecords
+from moot.store.runs.event_log import EventLogEntry, RunEnding, RunRecords
 from moot.types.accounts import Caller
 from moot.types.discussions import Message
 from moot.types.primitives import new_id

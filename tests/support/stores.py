@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from moot.engine.turns.token_estimates import ContextLimits
 from moot.providers.registry import Registry
 from moot.services.run_plans import RunPlanner
-from moot.store.billing.token_rates import TokenRates
+from moot.store.billing.usage import TokenRates
 from moot.store.database import Database
 from moot.store.encryption import Encryptor
 from moot.store.library.personas import Personas
@@ -27,5 +27,5 @@ def make_run_planner(
 
 def make_stores(database: Database, budget: float | None = None, worker_id: str = WORKER) -> Stores:
     return Stores(
-        database, Encryptor(ENCRYPTION_SECRET), worker_id=worker_id, builtin_personas=(), weekly_budget=budget
+        database, Encryptor(ENCRYPTION_SECRET), worker_id=worker_id, builtin_personas=(), weekly_budget_usd=budget
     )

@@ -103,7 +103,7 @@ def test_retried_turn_ends_twice_and_is_paid_twice() -> None:
     failed = turn_ended("alpha", status="failed", error=KEY_REJECTED, cost=0.25)
     run = fold_events([turn_started("alpha"), failed, turn_started("alpha"), turn_ended("alpha", "Yes.", cost=0.5)])
     assert [turn.status for turn in run.ended_turns] == ["failed", "completed"]
-    assert (run.cost, run.usage, len(run.turns)) == (0.75, Usage(20, 40), 1)
+    assert (run.cost_usd, run.usage, len(run.turns)) == (0.75, Usage(20, 40), 1)
 
 
 def test_run_has_no_status_while_it_runs() -> None:
@@ -134,7 +134,7 @@ def test_paid_calls_include_failed_analyses() -> None:
     charge = Charge(purpose="summary", model="a/one", usage=Usage(5), cost_usd=1.0)
     notice = Notice(kind="missing", message="There is no summary.", charge=charge)
     run = fold_events([turn_ended("alpha", cost=0.5), notice])
-    assert (run.analyses, run.notices, run.cost, run.usage) == ([charge], [notice], 1.5, Usage(15, 20))
+    assert (run.analyses, run.notices, run.cost_usd, run.usage) == ([charge], [notice], 1.5, Usage(15, 20))
 
 
 def test_fault_of_run_is_the_newest() -> None:

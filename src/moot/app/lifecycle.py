@@ -24,7 +24,7 @@ from moot.store.encryption import SECRET_VARIABLE as SECRET
 from moot.store.encryption import Encryptor
 from moot.store.migrate import migrate
 from moot.store.notify import receive_notifications
-from moot.store.runs.workers import WorkerRegistry
+from moot.store.runs.runs import WorkerRegistry
 from moot.store.stores import Stores
 from moot.streaming.cancellation import cancel_tasks
 from moot.types.errors import BadSettings
@@ -52,7 +52,7 @@ class Worker:
             encryptor,
             worker_id=self.id,
             builtin_personas=builtin_personas(),
-            weekly_budget=settings.weekly_budget_usd,
+            weekly_budget_usd=settings.weekly_budget_usd,
         )
         self.engine = Engine(settings, self.stores, registry, environment or {}, self._exit_when_fenced)
         self.services = Services(settings, self.stores, self.engine)

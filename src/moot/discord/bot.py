@@ -23,7 +23,7 @@ from moot.discord.sender import NO_MENTIONS, ChannelSender, open_webhook_session
 from moot.store.locks import run_as_leader
 from moot.streaming.cancellation import cancel_tasks
 from moot.types.discord import ChannelBinding
-from moot.types.discussion_events import Activity, DiscussionChanged, DiscussionDeleted
+from moot.types.discussions import Activity, DiscussionChanged, DiscussionDeleted
 from moot.types.errors import MootError, UsageError
 from moot.types.modes import ModeName
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from moot.store.locks import HAS_FILE_LOCKS, try_lock_file
-from moot.store.runs.workers import WorkerRegistry, WorkerState
+from moot.store.runs.runs import WorkerRegistry, WorkerState
 from moot.types.errors import DatabaseUnavailable
 
 

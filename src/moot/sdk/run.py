@@ -67,7 +67,7 @@ def build_result(run: RunState) -> Result:
         ranking=run.ranking,
         notices=tuple(one.message for one in run.notices),
         usage=run.usage,
-        cost_usd=run.cost,
+        cost_usd=run.cost_usd,
     )
 
 

@@ -34,7 +34,7 @@ from moot.server.sse import SSE_MEDIA_TYPE, Resync
 from moot.services.evaluations.improve import ImprovementEvent
 from moot.services.persona_suggestions import SuggestionEvent
 from moot.transcript.json_format import TranscriptDocument
-from moot.types.discussion_events import DiscussionEvent
+from moot.types.discussions import DiscussionEvent
 from moot.types.events import Event
 from moot.types.stateless import EVENT_FRAMES
 

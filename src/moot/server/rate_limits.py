@@ -10,7 +10,7 @@ from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
 from moot.settings import RateSettings
-from moot.store.accounts.credentials import hash_secret
+from moot.store.accounts.accounts import hash_secret
 from moot.store.rate_limits import MemoryRateLimiter, RateLimiter
 from moot.types.accounts import Caller
 from moot.types.errors import RateLimited

@@ -22,8 +22,8 @@ from moot.prompts.memory import (
     valid_summary,
 )
 from moot.services.model_tasks import ModelTasks
+from moot.store.database import retry_while_unavailable
 from moot.store.discord.memories import ChannelMemories, ChannelMessage
-from moot.store.retry import retry_while_unavailable
 from moot.store.runs.runs import RunLease
 from moot.types.billing import Payer
 from moot.types.discord import MemoryEntry, MemorySummary

@@ -16,7 +16,7 @@ from moot.engine.turns.model_caller import ModelCaller, discard_events
 from moot.engine.turns.structured_output import StructuredResult, structured_completion
 from moot.prompts.tasks.task import accept_any_answer
 from moot.providers.registry import ResolvedModel
-from moot.store.billing.charges import record_charges
+from moot.store.billing.usage import record_charges
 from moot.store.stores import Stores
 from moot.streaming.cancellation import StopSignal
 from moot.streaming.turn_stream import Emit

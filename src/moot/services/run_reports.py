@@ -6,7 +6,7 @@ from operator import attrgetter
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from moot.store.runs.findings import load_results_and_notices
+from moot.store.runs.event_log import load_results_and_notices
 from moot.store.stores import Stores
 from moot.types.chunks import Usage
 from moot.types.debate import Claim, DebateClaims, DebateSummary, Lane, PositionChange, Ranking

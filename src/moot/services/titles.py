@@ -13,10 +13,9 @@ from moot.prompts.library import load_template
 from moot.prompts.tokens import one_line, truncate_text
 from moot.providers.registry import ResolvedModel
 from moot.services.model_tasks import ModelTasks
-from moot.store.database import Database
+from moot.store.database import Database, retry_while_unavailable
 from moot.store.discussions.discussions import notify_discussion_change, replace_title
 from moot.store.rate_limits import RateLimiter
-from moot.store.retry import retry_while_unavailable
 from moot.streaming.cancellation import StopSignal, stop_tasks
 from moot.types.billing import Payer
 from moot.types.discussions import Discussion

@@ -8,14 +8,16 @@ import contextlib
 import logging
 import sqlite3
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import wraps
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar, cast
+from typing import Any, Literal, ParamSpec, Self, TypeVar, cast
 from uuid import uuid4
 
 import asyncpg
-from sqlalchemy import URL, QueuePool, Table, event, text
+from sqlalchemy import URL, Column, Executable, QueuePool, Row, Select, Table, event, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, InterfaceError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -27,6 +29,7 @@ BUSY_SECONDS = 5.0
 CLOSING_SECONDS = 5.0
 SQLITE_READERS = 4
 POSTGRES_CONNECTIONS = 12
+FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 0.1, 2.0
 
 # SQLSTATE prefixes that report the state of the server, not a bad statement: connection errors, a read-only standby,
 # failed login, missing database, deadlock, resource limits, lock timeout, shutdown, system errors.
@@ -40,6 +43,7 @@ BUSY_MESSAGE = "The database is busy; try again in a moment."
 
 Topic = Literal["moot_events", "moot_control", "moot_changes"]
 NotificationHandler = Callable[[str], None]
+P = ParamSpec("P")
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
@@ -105,6 +109,47 @@ class Database:
             yield
         finally:
             self._write_lock.release()
+
+    # The methods from here to `execute` run one statement each, on a connection of their own.
+
+    async def fetch_all(self, query: Executable) -> Sequence[Row[*tuple[Any, ...]]]:
+        async with self.read() as connection:
+            return (await connection.execute(query)).all()
+
+    async def fetch_first(self, query: Executable) -> Row[*tuple[Any, ...]] | None:
+        async with self.read() as connection:
+            return (await connection.execute(query)).first()
+
+    async def fetch_value(self, query: Executable) -> Any:
+        """Return the first column of the first row; None if there is no row."""
+        row = await self.fetch_first(query)
+        return row[0] if row is not None else None
+
+    async def fetch_values(self, query: Executable) -> list[Any]:
+        """Return the first column of all rows."""
+        return [row[0] for row in await self.fetch_all(query)]
+
+    async def fetch_structs(self, type_: Callable[..., T], query: Executable) -> tuple[T, ...]:
+        """Call `type_` with the columns of each row."""
+        async with self.read() as connection:
+            return tuple(type_(**row) for row in (await connection.execute(query)).mappings())
+
+    async def fetch_struct(self, type_: Callable[..., T], query: Executable) -> T | None:
+        return next(iter(await self.fetch_structs(type_, query)), None)
+
+    async def fetch_page(
+        self, type_: Callable[..., T], query: Select[*tuple[Any, ...]], id: Column[Any], cursor: str | None, limit: int
+    ) -> tuple[tuple[T, ...], str | None]:
+        """Return a page by descending id, and its cursor as `paginate` does."""
+        if cursor is not None:
+            query = query.where(id < cursor)
+        found = await self.fetch_structs(type_, query.order_by(id.desc()).limit(limit + 1))
+        return paginate(found, limit, attrgetter("id"))
+
+    async def execute(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> int:
+        """Return the number of rows that the statement wrote."""
+        async with self.write() as connection:
+            return (await connection.execute(statement, parameters)).rowcount
 
     @contextlib.asynccontextmanager
     async def log_connection(self) -> AsyncIterator["asyncpg.Connection[Any]"]:
@@ -189,11 +234,12 @@ def map_database_errors() -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        if _is_unavailable(error):
+        is_broken = error.connection_invalidated or isinstance(error, InterfaceError)
+        if is_broken or _is_unavailable(error.orig):
             raise DatabaseUnavailable(_error_message(error.orig)) from error
         raise
     except (*POSTGRES_ERRORS, sqlite3.OperationalError) as error:
-        if _is_driver_unavailable(error):
+        if _is_unavailable(error):
             raise DatabaseUnavailable(_error_message(error)) from error
         raise
     except PoolTimeout as error:
@@ -202,11 +248,28 @@ def map_database_errors() -> Iterator[None]:
         raise DatabaseUnavailable(_error_message(error)) from error
 
 
-def _is_unavailable(error: DBAPIError) -> bool:
-    return error.connection_invalidated or isinstance(error, InterfaceError) or _is_driver_unavailable(error.orig)
+def retry_while_unavailable(operation: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Decorate an operation of background work to retry, with backoff, until the database answers.
+
+    An HTTP request must fail instead. Each attempt calls the whole operation, so it opens its own transaction.
+    It must be idempotent: a transaction may have committed before the connection broke.
+    """
+
+    @wraps(operation)
+    async def retried(*args: P.args, **kwargs: P.kwargs) -> T:
+        wait = FIRST_RETRY_SECONDS
+        while True:
+            try:
+                return await operation(*args, **kwargs)
+            except DatabaseUnavailable as error:
+                log.warning("database unavailable; retrying", extra={"reason": str(error), "seconds": wait})
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, MAX_RETRY_SECONDS)
+
+    return retried
 
 
-def _is_driver_unavailable(error: BaseException | None) -> bool:
+def _is_unavailable(error: BaseException | None) -> bool:
     if isinstance(error, sqlite3.OperationalError):  # a bad statement is a plain SQLITE_ERROR
         return getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR
     state = getattr(error, "sqlstate", None) or ""

@@ -76,10 +76,7 @@ async def _acquire_leadership(database: Database, lock_name: str) -> Any:
 
 async def _run_until_disconnected(leader_task: LeaderTask, connection: Any) -> bool:
     """Return whether the task ended before the connection broke. Raises the error of the task."""
-    working, watching = (
-        asyncio.create_task(leader_task()),
-        asyncio.create_task(_wait_for_disconnect(connection)),
-    )
+    working, watching = (asyncio.create_task(leader_task()), asyncio.create_task(_wait_for_disconnect(connection)))
     try:
         await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():

@@ -3,8 +3,6 @@
 All pending migrations run in one transaction. A lock makes concurrent processes wait for it.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +18,15 @@ MIGRATION_LOCK_ID = 6020108  # arbitrary, but the same in all processes
 
 
 async def migrate(database: Database) -> None:
-    """Raise BadSettings if the user cannot create tables, or if the schema is newer than this version."""
+    """Raise BadSettings if the user cannot create tables, or if this version does not know the schema."""
     if not database.is_postgres:
         database.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _map_privilege_errors():
+    try:
         async with database.write() as connection:
             if database.is_postgres:
                 await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": MIGRATION_LOCK_ID})
             if await connection.run_sync(_current_revision) != HEAD_REVISION:
                 await connection.run_sync(_upgrade_schema)
-
-
-@contextmanager
-def _map_privilege_errors() -> Iterator[None]:
-    try:
-        yield
     except DBAPIError as error:
         if getattr(error.orig, "sqlstate", None) != INSUFFICIENT_PRIVILEGE:
             raise
@@ -60,7 +52,9 @@ def _upgrade_schema(connection: Connection) -> None:
     attributes["connection"] = connection
     try:
         command.upgrade(config, "head")
-    except CommandError as error:
+    except CommandError as error:  # the revision is unknown
+        is_older = (_current_revision(connection) or "") < HEAD_REVISION
+        creator = "an older Moot, which this version cannot upgrade" if is_older else "a newer Moot"
         raise BadSettings(
-            f"This database was created by a newer Moot. Use that version, or another database ({error})."
+            f"This database was created by {creator}. Use that version, or another database ({error})."
         ) from error

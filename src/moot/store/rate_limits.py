@@ -47,12 +47,7 @@ class RateLimiter:
         """
         interval = MINUTE / per_minute
         depth = interval * (burst or per_minute)
-        values = {
-            "name": name,
-            "interval": interval * count,
-            "depth": depth,
-            "close": CLOCK_TOLERANCE_SECONDS,
-        }
+        values = {"name": name, "interval": interval * count, "depth": depth, "close": CLOCK_TOLERANCE_SECONDS}
         async with self._database.write() as connection:
             taken = (await connection.execute(self._acquire_statement, values)).first()
         await self._purge_idle_names()
@@ -62,8 +57,7 @@ class RateLimiter:
         """Delete rows of full buckets, once per PURGE_EVERY calls."""
         self._acquire_count += 1
         if self._acquire_count % PURGE_EVERY == 0:
-            async with self._database.write() as connection:
-                await connection.execute(self._purge_statement, {"minute": MINUTE})
+            await self._database.execute(self._purge_statement, {"minute": MINUTE})
 
 
 class MemoryRateLimiter:

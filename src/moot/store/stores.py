@@ -6,8 +6,7 @@ from moot.store.accounts.accounts import Accounts
 from moot.store.accounts.provider_keys import ProviderKeys
 from moot.store.accounts.tool_servers import ToolServers
 from moot.store.billing.budgets import Budgets
-from moot.store.billing.token_rates import TokenRates
-from moot.store.billing.usage import UsageReports
+from moot.store.billing.usage import TokenRates, UsageReports
 from moot.store.database import Database
 from moot.store.discord.channels import Channels
 from moot.store.discord.memories import ChannelMemories
@@ -26,9 +25,8 @@ from moot.store.library.summaries import DiscussionSummaries
 from moot.store.rate_limits import RateLimiter
 from moot.store.runs.approvals import Approvals
 from moot.store.runs.event_log import EventLog
-from moot.store.runs.lanes import Lanes
 from moot.store.runs.retries import Retries
-from moot.store.runs.runs import Runs
+from moot.store.runs.runs import Lanes, Runs
 from moot.types.personas import Persona
 
 
@@ -40,16 +38,16 @@ class Stores:
         *,
         worker_id: str,
         builtin_personas: Sequence[Persona],
-        weekly_budget: float | None,
+        weekly_budget_usd: float | None,
     ) -> None:
-        """`worker_id`: id of this process. `weekly_budget`: limit of accounts that have none of their own."""
+        """`worker_id`: id of this process. `weekly_budget_usd`: limit of accounts that have none of their own."""
         self.database = database
         self.worker_id = worker_id
         self.accounts = Accounts(database)
         self.provider_keys = ProviderKeys(database, encryptor)
         self.tool_servers = ToolServers(database, encryptor)
         self.rate_limiter = RateLimiter(database)
-        self.budgets = Budgets(database, weekly_budget)
+        self.budgets = Budgets(database, weekly_budget_usd)
         self.token_rates = TokenRates(database)
         self.usage_reports = UsageReports(database)
         self.discussions = Discussions(database)

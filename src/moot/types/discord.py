@@ -26,9 +26,8 @@ class DeliveryProgress(Struct, frozen=True, kw_only=True):
     seq: int = 0  # last delivered event
     message: str | None = None  # id of the Discord message that the run answers; None: started elsewhere
     author: str | None = None  # Discord user id of that message's author
-    posts: dict[
-        int, str | None
-    ] = {}  # message ids by position; None: request sent, response pending or lost in a crash
+    # Message ids by position; None: request sent, response pending or lost in a crash.
+    posts: dict[int, str | None] = {}
 
 
 class MemoryEntry(Struct, frozen=True, kw_only=True):

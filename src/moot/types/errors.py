@@ -53,6 +53,10 @@ class NotFound(UsageError):
     pass
 
 
+def not_found(kind: str, id: str) -> NotFound:
+    return NotFound(f"There is no {kind} {id!r}.")
+
+
 @contextmanager
 def prefix_not_found(field: str) -> Iterator[None]:
     """Prefix the message of a NotFound error with the request field that holds the unknown id."""

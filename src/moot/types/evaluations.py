@@ -68,7 +68,7 @@ def count_passes(verdicts: Sequence[Verdict]) -> int:
 
 
 def best_round(rounds: Sequence[ImprovementRound]) -> ImprovementRound | None:
-    """Return the last round with `better` set; None if no round improved the answer."""
+    """Return the last round with `is_better` set; None if no round improved the answer."""
     return next((one for one in reversed(rounds) if one.is_better), None)
 
 
@@ -79,7 +79,7 @@ def best_verdicts(evaluation: Evaluation) -> Sequence[Verdict]:
 
 
 def add_round(evaluation: Evaluation, new_round: ImprovementRound) -> Evaluation:
-    """Append a round. Sets `better` only if strictly more assertions pass than in the best verdicts."""
+    """Append a round. Sets `is_better` only if strictly more assertions pass than in the best verdicts."""
     better = count_passes(new_round.verdicts) > count_passes(best_verdicts(evaluation))
     return replace(evaluation, rounds=(*evaluation.rounds, replace(new_round, is_better=better)))
 

@@ -6,7 +6,7 @@ On `TurnStarted` and `TextRetracted` a client discards the text of that turn.
 
 import re
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -247,6 +247,10 @@ class RunEnded(_Event, frozen=True, kw_only=True):
     status: RunStatus
 
 
+AnalysisResult = (
+    AgreementChecked | SummaryMade | ClaimsExtracted | VoteCast | RankingMade | SpeakerSelected | ReferenceSummarized
+)
+ANALYSIS_RESULTS: tuple[type[AnalysisResult], ...] = get_args(AnalysisResult)
 Event = (
     RunStarted
     | StageStarted
@@ -263,24 +267,6 @@ Event = (
     | Notice
     | TurnEnded
     | InstructionsSent
-    | AgreementChecked
-    | SummaryMade
-    | ClaimsExtracted
-    | VoteCast
-    | RankingMade
-    | SpeakerSelected
-    | ReferenceSummarized
+    | AnalysisResult
     | RunEnded
-)
-AnalysisResult = (
-    AgreementChecked | SummaryMade | ClaimsExtracted | VoteCast | RankingMade | SpeakerSelected | ReferenceSummarized
-)
-ANALYSIS_RESULTS = (
-    AgreementChecked,
-    SummaryMade,
-    ClaimsExtracted,
-    VoteCast,
-    RankingMade,
-    SpeakerSelected,
-    ReferenceSummarized,
 )

@@ -40,10 +40,7 @@ def _drop_keywords(keywords: frozenset[str], node: Any) -> Any:
     match node:
         case {"properties": fields}:
             kept = {name: _drop_keywords(keywords, value) for name, value in node.items() if name not in keywords}
-            return {
-                **kept,
-                "properties": {name: _drop_keywords(keywords, field) for name, field in fields.items()},
-            }
+            return {**kept, "properties": {name: _drop_keywords(keywords, field) for name, field in fields.items()}}
         case dict():
             return {name: _drop_keywords(keywords, value) for name, value in node.items() if name not in keywords}
         case list():

@@ -5,10 +5,8 @@ from typing import Literal
 from msgspec import Struct
 
 CHARACTERS_PER_TOKEN = 4.0  # default until a provider has returned token counts
-MIN_CHARACTERS_PER_TOKEN, MAX_CHARACTERS_PER_TOKEN = (
-    0.5,
-    16.0,
-)  # counts outside this range are rejected as provider errors
+# Counts outside this range are rejected as provider errors.
+MIN_CHARACTERS_PER_TOKEN, MAX_CHARACTERS_PER_TOKEN = 0.5, 16.0
 
 
 class ModelLimits(Struct, frozen=True, kw_only=True, omit_defaults=True):

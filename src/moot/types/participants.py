@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Container, Iterable, Iterator
+from itertools import count
 from typing import Literal
 
 from msgspec import Struct
@@ -59,11 +60,9 @@ class Participant(Struct, frozen=True, omit_defaults=True):
 
 def default_names() -> Iterator[str]:
     """Yield Alpha, Beta, … Omega, Alpha 2, Beta 2 and so on, without end."""
-    lap = 1
-    while True:
-        for name in DEFAULT_NAMES:
-            yield name if lap == 1 else f"{name} {lap}"
-        lap += 1
+    yield from DEFAULT_NAMES
+    for lap in count(2):
+        yield from (f"{name} {lap}" for name in DEFAULT_NAMES)
 
 
 def first_free_name(candidates: Iterable[str], used_ids: Container[str]) -> str:

@@ -48,9 +48,8 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     json_schema: Raw | None = None  # schema of the response
-    array_of: Raw | None = (
-        None  # item schema of an array response; few providers enforce it, so the prompt states it too
-    )
+    # Item schema of an array response; few providers enforce it, so the prompt states it too.
+    array_of: Raw | None = None
     thinking: Effort | None = None
 
 

@@ -83,8 +83,7 @@ class RunPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def lead(self) -> Participant:
         """The participant in `debate.lead`, or the first that responds."""
         return next(
-            (who for who in self.responding_participants if who.id == self.debate.lead),
-            self.responding_participants[0],
+            (who for who in self.responding_participants if who.id == self.debate.lead), self.responding_participants[0]
         )
 
     def with_model(

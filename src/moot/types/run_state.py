@@ -185,8 +185,8 @@ class RunState(Struct):
         return sum((call.usage for call in self.paid_calls), Usage())
 
     @property
-    def cost(self) -> float | None:
-        """US dollars; None if a price is unknown."""
+    def cost_usd(self) -> float | None:
+        """None if a price is unknown."""
         return sum_costs(call.cost_usd for call in self.paid_calls)
 
 

@@ -28,13 +28,8 @@ VERSION_FIELDS = (
     "lesson_items",
     "tools",
 )
-LISTED_VERSION_FIELDS = (
-    "id",
-    "seq",
-    "run",
-    "version_of",
-    "created_at",
-)  # fields of the version itself in a list of versions
+# Fields of the version itself in a list of versions.
+LISTED_VERSION_FIELDS = ("id", "seq", "run", "version_of", "created_at")
 
 
 class Versions(Struct, frozen=True, kw_only=True):

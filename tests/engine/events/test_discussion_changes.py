@@ -11,7 +11,7 @@ from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
 from moot.store.runs.approvals import Approvals
 from moot.types.accounts import Caller
-from moot.types.discussion_events import Activity, DiscussionChanged, DiscussionDeleted, DiscussionEvent
+from moot.types.discussions import Activity, DiscussionChanged, DiscussionDeleted, DiscussionEvent
 from moot.types.streams import BatchStream
 from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
 from tests.support.databases import ON_BOTH_DATABASES

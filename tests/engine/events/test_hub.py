@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from moot.engine import telemetry
 from moot.engine.events import hub as module
 from moot.engine.events.hub import EventHub
-from moot.store import retry
+from moot.store import database as database_module
 from moot.store.database import Database
 from moot.store.runs import event_log as stored
-from moot.store.runs.event_insert import EventLogEntry, decode_signal
-from moot.store.runs.event_log import EventLog, RunProgress
+from moot.store.runs.event_log import EventLog, EventLogEntry, RunProgress, decode_signal
 from moot.store.runs.runs import RunLease
 from moot.types.errors import DatabaseUnavailable
 from moot.types.streams import HEARTBEAT, BatchStream
@@ -239,7 +238,7 @@ async def test_notified_seq_that_does_not_exist_is_read_once() -> None:
 
 
 async def test_subscribers_wait_while_database_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry, "FIRST_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(database_module, "FIRST_RETRY_SECONDS", 0.01)
     event_log = MemoryEventLog()
     EventPublisher(event_log, hub := EventHub(event_log)).add_events(3, "in silence")
     event_log.is_unavailable = True

@@ -18,8 +18,7 @@ from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions, notify_discussion_change
 from moot.store.runs import event_log as stored
 from moot.store.runs.approvals import Approvals
-from moot.store.runs.event_insert import EventLogEntry, RunEnding, decode_signal
-from moot.store.runs.event_log import EventLog, RunProgress
+from moot.store.runs.event_log import EventLog, EventLogEntry, RunEnding, RunProgress, decode_signal
 from moot.store.schema.runs import run
 from moot.types.discussions import Discussion, Run
 from moot.types.errors import NotFound

@@ -16,11 +16,9 @@ from moot.engine.events import writer as module
 from moot.engine.events.hub import EventHub
 from moot.engine.events.writer import EventWriter, RunEventBuffer
 from moot.store import database as stored
-from moot.store import retry
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
-from moot.store.runs.event_insert import EventLogEntry
-from moot.store.runs.event_log import EventLog, WriteResult
+from moot.store.runs.event_log import EventLog, EventLogEntry, WriteResult
 from moot.store.runs.runs import Runs
 from moot.types.chunks import Usage
 from moot.types.errors import DatabaseUnavailable
@@ -109,8 +107,8 @@ async def writer_harness(database: Database) -> AsyncIterator[WriterHarness]:
 def fast_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make waits and retries short."""
     monkeypatch.setattr(stored, "BUSY_SECONDS", 0.05)
-    monkeypatch.setattr(retry, "FIRST_RETRY_SECONDS", 0.01)
-    monkeypatch.setattr(retry, "MAX_RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(stored, "FIRST_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(stored, "MAX_RETRY_SECONDS", 0.02)
 
 
 @pytest.fixture

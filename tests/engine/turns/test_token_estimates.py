@@ -17,7 +17,7 @@ from moot.providers.keys import KeyRing
 from moot.providers.registry import Registry, ResolvedModel
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import Scripts
-from moot.store.billing.token_rates import TokenRates
+from moot.store.billing.usage import TokenRates
 from moot.store.database import Database
 from moot.types.chunks import ToolCall, Usage
 from moot.types.discussions import Message

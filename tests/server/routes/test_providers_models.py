@@ -8,7 +8,7 @@ import pytest
 from moot.providers.catalog import ProviderConfig
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS
 from moot.server.routes import providers
-from moot.store.billing.token_rates import TokenRates
+from moot.store.billing.usage import TokenRates
 from moot.types.model_info import TokenCount
 from tests.server.account_app import AccountApp, create_account_app
 from tests.support.databases import open_migrated_database

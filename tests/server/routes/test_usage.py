@@ -2,7 +2,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from moot.store.billing.charges import record_charges as charged
+from moot.store.billing.usage import record_charges as charged
 from moot.store.database import Database
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Usage

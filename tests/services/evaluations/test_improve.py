@@ -19,7 +19,7 @@ from moot.services.evaluations.improve import (
     RoundEnded,
 )
 from moot.store.library.evaluations import Evaluations
-from moot.store.runs.workers import WorkerRegistry
+from moot.store.runs.runs import WorkerRegistry
 from moot.types.errors import Conflict
 from moot.types.personas import PersonaChange, PersonaDraft
 from tests.support.accounts import ANNA, database_with_accounts

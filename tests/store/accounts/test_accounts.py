@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, func, insert, select, update
 
-from moot.store.accounts.accounts import MAX_API_TOKENS, SESSION_SECONDS, Accounts
-from moot.store.accounts.credentials import Passwords, hash_secret
+from moot.store.accounts.accounts import MAX_API_TOKENS, SESSION_SECONDS, Accounts, Passwords, hash_secret
 from moot.store.database import Database
 from moot.store.schema.accounts import account, session, tenant, token
 from moot.types.accounts import Account, Caller
@@ -34,7 +33,7 @@ async def test_create_account_makes_new_tenant_unless_one_is_given(database: Dat
     by_id = await accounts.create_account("dora", PASSWORD, tenant=bob.tenant)
     assert len({ada.tenant, bob.tenant}) == 2
     assert (by_name.tenant, by_id.tenant) == (ada.tenant, bob.tenant)
-    assert await accounts.list_accounts() == [ada, bob, by_name, by_id]
+    assert list(await accounts.list_accounts()) == [ada, bob, by_name, by_id]
 
 
 async def test_create_account_rejects_name_in_use(database: Database) -> None:
@@ -66,7 +65,7 @@ async def test_create_account_rejects_invalid_input_and_stores_nothing(database:
         await accounts.create_account("ada", "short")
     with pytest.raises(Conflict, match="account of this machine"):
         await accounts.create_account("local", PASSWORD)
-    assert await accounts.list_accounts() == []
+    assert list(await accounts.list_accounts()) == []
 
 
 async def test_create_account_rejects_reused_tenant_name_but_accepts_tenant_id(database: Database) -> None:
@@ -129,8 +128,8 @@ async def test_tokens_are_listed_without_secret_and_deleted_only_by_owner(databa
     _, _, eve = await create_and_log_in(accounts, "eve")
     secret, made = await accounts.create_token(ada, "laptop")
     assert secret.startswith("moot_")
-    assert await accounts.list_tokens(ada.account) == [made]
-    assert await accounts.list_tokens(eve.account) == []
+    assert list(await accounts.list_tokens(ada.account)) == [made]
+    assert list(await accounts.list_tokens(eve.account)) == []
     caller = await accounts.caller_of_token(secret)
     assert caller is not None
     assert (caller.account, caller.kind) == (ada.account, "token")
@@ -229,7 +228,7 @@ async def test_create_token_is_rejected_when_password_changes_concurrently(datab
         await asyncio.sleep(0.05)
     with pytest.raises(Unauthorized):
         await making
-    assert await accounts.list_tokens(caller.account) == []
+    assert list(await accounts.list_tokens(caller.account)) == []
 
 
 async def test_valid_credentials_checks_thousands_at_once(database: Database) -> None:

@@ -1,13 +1,17 @@
+import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
+from sqlalchemy import func, select
 
 from moot.store.billing import usage as bills
-from moot.store.billing.usage import GroupBy, UsageReports
+from moot.store.billing.usage import GroupBy, TokenRates, UsageReports, add_charges, record_charges
 from moot.store.database import Database
+from moot.store.schema.billing import charge
 from moot.types.billing import CallPurpose, Charge, Payer, Spending, SpendingItem
 from moot.types.chunks import Usage
+from moot.types.model_info import TokenCount
 from tests.store.backdated_charges import add_charge_at_time
 from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
 
@@ -134,3 +138,106 @@ async def test_run_spending_sums_only_that_run(database: Database) -> None:
     assert (spent.calls, spent.cost_usd, spent.unpriced_calls) == (2, 0.25, 1)
     nothing = await UsageReports(database).run_spending("run_3")
     assert (nothing.usage, nothing.cost_usd, nothing.unpriced_calls) == (Usage(), 0.0, 0)
+
+
+async def test_add_charges_stores_payer_and_purpose(database: Database) -> None:
+    await create_accounts(database)
+    payer = Payer(tenant=ANNA, account=ANNA)
+    new = Charge(purpose="title", model="a/b", usage=Usage(3, 4), cost_usd=0.5)
+    async with database.write() as connection:
+        await add_charges(database, connection, payer, [new])
+        await add_charges(database, connection, payer, [])
+    async with database.read() as connection:
+        rows = (await connection.execute(select(charge))).mappings().all()
+    assert [(row["account"], row["purpose"], row["usage"], row["cost_usd"]) for row in rows] == [
+        (ANNA, "title", Usage(3, 4), 0.5)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("usage", "cost", "written"),
+    [
+        (Usage(), 0.0, 0),
+        (Usage(), None, 0),
+        (Usage(), 0.01, 1),
+        (Usage(1), 0.0, 1),
+        (Usage(1), None, 1),
+        (Usage(estimated=True), None, 1),
+    ],
+)
+async def test_charge_without_usage_and_cost_is_not_stored(
+    database: Database, usage: Usage, cost: float | None, written: int
+) -> None:
+    await create_accounts(database)
+    payer = Payer(tenant=ANNA, account=ANNA)
+    await record_charges(database, payer, Charge(purpose="answer", model="a/b", usage=usage, cost_usd=cost))
+    async with database.read() as connection:
+        assert (await connection.execute(select(func.count()).select_from(charge))).scalar() == written
+
+
+async def test_charge_with_same_id_is_stored_once(database: Database) -> None:
+    await create_accounts(database)
+    payer = Payer(tenant=ANNA, account=ANNA)
+    one, two = (Charge(purpose="export", model="a/b", usage=Usage(3, 4), cost_usd=0.5) for _ in range(2))
+    await record_charges(database, payer, one, two, one)
+    await record_charges(database, payer, two)
+    async with database.read() as connection:
+        assert (await connection.execute(select(func.sum(charge.c.cost_usd)))).scalar() == 1.0
+
+
+async def characters_per_token(database: Database, model: str = "a/one") -> float:
+    return (await TokenRates(database).rates_by_model([model]))[model].characters_per_token
+
+
+async def test_counts_are_summed_by_model(database: Database) -> None:
+    rates = TokenRates(database)
+    await rates.add_counts({"a/one": TokenCount(3000, 1000), "b/two": TokenCount(20_000, 10_000)})
+    await rates.add_counts({"a/one": TokenCount(6000, 2000)})
+    await rates.add_counts({})
+    found = await rates.rates_by_model(["a/one", "b/two", "c/never"])
+    assert {model: one.tokens for model, one in found.items()} == {"a/one": 3000, "b/two": 10_000}
+    assert found["b/two"].characters_per_token == pytest.approx(2.1, abs=0.01)
+
+
+async def test_few_short_answers_barely_change_prior_rate(database: Database) -> None:
+    await TokenRates(database).add_counts({"a/one": TokenCount(8, 8)})
+    assert await characters_per_token(database) == pytest.approx(4.0, abs=0.1)
+
+
+async def test_many_counts_override_prior_rate(database: Database) -> None:
+    await TokenRates(database).add_counts({"a/one": TokenCount(150_000, 100_000)})
+    assert await characters_per_token(database) == pytest.approx(1.5, abs=0.02)
+
+
+async def test_rate_follows_a_model_that_changes(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bills, "DECAY_TOKENS", 10_000)
+    rates = TokenRates(database)
+    for _ in range(20):
+        await rates.add_counts({"a/one": TokenCount(20_000, 4000)})
+    assert await characters_per_token(database) == pytest.approx(5.0, abs=0.1)
+    for _ in range(20):
+        await rates.add_counts({"a/one": TokenCount(8000, 4000)})
+    assert await characters_per_token(database) == pytest.approx(2.0, abs=0.1)
+    (found,) = (await rates.rates_by_model(["a/one"])).values()
+    assert found.tokens < 20_000, "and the past is bounded"
+
+
+async def test_concurrent_counts_are_not_lost(database: Database) -> None:
+    rates = TokenRates(database)
+    both = {"b/two": TokenCount(40, 10), "a/one": TokenCount(40, 10)}
+    await asyncio.gather(*(rates.add_counts(both) for _ in range(20)))
+    found = await rates.rates_by_model(["a/one", "b/two"])
+    assert [one.tokens for one in found.values()] == [200, 200]
+
+
+@pytest.mark.parametrize(
+    ("counted", "plausible"),
+    [
+        (TokenCount(40, 10), True),
+        (TokenCount(10, 10), True),
+        (TokenCount(0, 0), False),
+        (TokenCount(1000, 1), False),
+    ],
+)
+def test_implausible_rates_are_detected(counted: TokenCount, plausible: bool) -> None:
+    assert counted.is_plausible == plausible

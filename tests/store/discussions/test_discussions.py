@@ -21,15 +21,13 @@ from moot.store.discussions.discussions import (
     reactivate_discussion,
     replace_title,
 )
-from moot.store.runs.event_insert import EventLogEntry, RunRecords
-from moot.store.runs.event_log import EventLog
+from moot.store.runs.event_log import EventLog, EventLogEntry, RunRecords
 from moot.store.runs.runs import Runs
 from moot.store.schema.discussions import discussion as table
 from moot.store.schema.discussions import message
 from moot.store.schema.runs import run, run_event
 from moot.types.chunks import Usage
-from moot.types.discussion_events import ActiveDiscussion
-from moot.types.discussions import Discussion, Message, Run
+from moot.types.discussions import ActiveDiscussion, Discussion, Message, Run
 from moot.types.errors import Conflict, NotFound, UsageError
 from moot.types.events import TurnStatus
 from moot.types.faults import make_fault

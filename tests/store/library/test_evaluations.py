@@ -8,8 +8,7 @@ from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
 from moot.store.library.evaluations import AppliedImprovements, Evaluations
 from moot.store.library.personas import Personas
-from moot.store.runs.event_insert import EventLogEntry, RunRecords
-from moot.store.runs.event_log import EventLog
+from moot.store.runs.event_log import EventLog, EventLogEntry, RunRecords
 from moot.store.schema.discussions import message as messages
 from moot.store.schema.library import persona as personas_table
 from moot.types.errors import Conflict, NotFound

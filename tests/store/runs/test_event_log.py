@@ -12,9 +12,16 @@ from sqlalchemy import func, select
 
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
-from moot.store.runs import event_insert
-from moot.store.runs.event_insert import EventLogEntry, RunEnding, RunRecords, decode_signal
-from moot.store.runs.event_log import EVENTS_PER_PAGE, EventLog, RunProgress
+from moot.store.runs import event_log
+from moot.store.runs.event_log import (
+    EVENTS_PER_PAGE,
+    EventLog,
+    EventLogEntry,
+    RunEnding,
+    RunProgress,
+    RunRecords,
+    decode_signal,
+)
 from moot.store.runs.runs import RunLease, Runs
 from moot.store.schema.discussions import message
 from moot.store.schema.runs import run_event
@@ -207,7 +214,7 @@ async def test_many_runs_are_written_at_once_with_any_text(database: Database) -
 
 
 async def test_notifications_name_every_run_in_short_signals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_insert, "RUNS_PER_SIGNAL", 2)
+    monkeypatch.setattr(event_log, "RUNS_PER_SIGNAL", 2)
     signals: list[str] = []
     async with open_migrated_database("postgres", tmp_path) as database:
         run = await prepare_leased_run(database)

@@ -5,9 +5,8 @@ from sqlalchemy import select
 
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
-from moot.store.runs.lanes import Lanes
 from moot.store.runs.retries import RetriedRun, Retries
-from moot.store.runs.runs import Runs
+from moot.store.runs.runs import Lanes, Runs
 from moot.store.schema.runs import run as runs
 from moot.types.debate import Lane
 from moot.types.discussions import Run

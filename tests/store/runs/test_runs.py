@@ -6,8 +6,7 @@ from sqlalchemy import delete, update
 
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions, add_discussion
-from moot.store.runs.event_insert import EventLogEntry, RunEnding
-from moot.store.runs.event_log import EventLog
+from moot.store.runs.event_log import EventLog, EventLogEntry, RunEnding
 from moot.store.runs.runs import RunCommands, RunLease, Runs, interrupt_runs
 from moot.store.schema.discussions import discussion as discussions
 from moot.store.schema.runs import worker

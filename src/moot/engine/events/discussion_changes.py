@@ -11,8 +11,7 @@ import msgspec
 
 from moot.store.discussions.discussions import Discussions
 from moot.store.runs.approvals import Approvals
-from moot.types.discussion_events import Activity, DiscussionChanged, DiscussionDeleted, DiscussionEvent
-from moot.types.discussions import Run
+from moot.types.discussions import Activity, DiscussionChanged, DiscussionDeleted, DiscussionEvent, Run
 from moot.types.errors import NotFound
 from moot.types.streams import HEARTBEAT, BatchStream
 

@@ -13,7 +13,7 @@ from itertools import islice
 import msgspec
 
 from moot.engine import telemetry
-from moot.store.retry import retry_while_unavailable
+from moot.store.database import retry_while_unavailable
 from moot.store.runs.event_log import EventLog, RunProgress
 from moot.types.errors import DatabaseUnavailable
 from moot.types.events import Event

@@ -9,7 +9,7 @@ from moot.engine.events.discussion_changes import DiscussionChanges, encode_chan
 from moot.engine.events.hub import EventHub
 from moot.store.runs.event_log import EventLog, RunProgress
 from moot.streaming.cancellation import cancel_tasks
-from moot.types.discussion_events import Activity, DiscussionChanged, DiscussionDeleted, DiscussionEvent
+from moot.types.discussions import Activity, DiscussionChanged, DiscussionDeleted, DiscussionEvent
 from moot.types.streams import HEARTBEAT, BatchStream, Heartbeat
 
 

@@ -16,10 +16,8 @@ from msgspec.structs import replace
 
 from moot.engine import telemetry
 from moot.engine.events.hub import EventHub
-from moot.store.retry import retry_while_unavailable
-from moot.store.runs.event_insert import EventLogEntry, RunEnding, RunRecords
-from moot.store.runs.event_log import EventLog, WriteResult
-from moot.store.runs.findings import NOTICE_KEY_PREFIX
+from moot.store.database import retry_while_unavailable
+from moot.store.runs.event_log import NOTICE_KEY_PREFIX, EventLog, EventLogEntry, RunEnding, RunRecords, WriteResult
 from moot.store.runs.runs import RunLease
 from moot.types.billing import Charge
 from moot.types.debate import Lane

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError, OperationalError, SQLAlchemyError
 
-from moot.store.database import Database
-from moot.store.retry import retry_while_unavailable
+from moot.store.database import Database, retry_while_unavailable
 from moot.types.discussions import LIVE_STATUSES
 from moot.types.errors import DatabaseUnavailable
 

@@ -21,7 +21,7 @@ from moot.engine.tools.session import ToolSession
 from moot.engine.turns.model_caller import ModelCaller
 from moot.engine.turns.runner import RunContext
 from moot.providers.registry import ResolvedModel
-from moot.store.retry import retry_while_unavailable
+from moot.store.database import retry_while_unavailable
 from moot.store.runs.runs import RunCommands, RunLease
 from moot.store.stores import Stores
 from moot.streaming.cancellation import StopSignal

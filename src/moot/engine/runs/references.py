@@ -27,8 +27,8 @@ from moot.prompts.references import (
 )
 from moot.prompts.tasks.knowledge import transcript_material
 from moot.prompts.tasks.task import make_cache_key
-from moot.store.retry import retry_while_unavailable
-from moot.store.runs.findings import load_results_and_notices
+from moot.store.database import retry_while_unavailable
+from moot.store.runs.event_log import load_results_and_notices
 from moot.store.runs.runs import RunLease
 from moot.store.stores import Stores
 from moot.streaming.cancellation import StopSignal

@@ -19,7 +19,7 @@ from moot.engine.turns.tool_loop import EnforceCostLimits, ToolLoop, ignore_cost
 from moot.prompts.attachments import has_files, replace_unreadable_files
 from moot.providers.keys import Key
 from moot.providers.registry import ResolvedModel
-from moot.store.retry import retry_while_unavailable
+from moot.store.database import retry_while_unavailable
 from moot.streaming.cancellation import StopSignal
 from moot.streaming.speaker_labels import SpeakerNames
 from moot.streaming.turn_stream import Emit, Limits, StreamConsumer, StreamResult, consume_stream

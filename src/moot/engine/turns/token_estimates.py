@@ -14,7 +14,7 @@ from moot.types.modes import MODES
 from moot.types.requests import ModelRequest
 
 if TYPE_CHECKING:  # runs without a database do not import it
-    from moot.store.billing.token_rates import TokenRates
+    from moot.store.billing.usage import TokenRates
 from moot.providers.registry import ResolvedModel
 
 

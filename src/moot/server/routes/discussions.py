@@ -25,7 +25,7 @@ from moot.services.run_plans import (
 )
 from moot.store.database import Database
 from moot.store.discussions.discussions import DiscussionPage, Discussions
-from moot.store.runs.findings import load_results_and_notices
+from moot.store.runs.event_log import load_results_and_notices
 from moot.types.accounts import Caller
 from moot.types.billing import MaxCostUsd
 from moot.types.discussions import Discussion, DiscussionStatus, Message, Run

@@ -19,7 +19,7 @@ from moot.providers.local import DEMO_NOTE
 from moot.providers.registry import Registry
 from moot.server.rate_limits import model_request_rate
 from moot.store.accounts.provider_keys import ProviderKeys
-from moot.store.billing.token_rates import TokenRate, TokenRates
+from moot.store.billing.usage import TokenRate, TokenRates
 from moot.types.accounts import Caller, StoredKey
 from moot.types.errors import NotFound, ProviderError, UsageError
 

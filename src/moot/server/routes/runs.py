@@ -18,8 +18,7 @@ from moot.store.discussions.discussions import Discussions
 from moot.store.runs.event_log import EventLog
 from moot.store.runs.runs import Runs
 from moot.types.accounts import Caller
-from moot.types.discussion_events import ActiveDiscussion
-from moot.types.discussions import Run
+from moot.types.discussions import ActiveDiscussion, Run
 from moot.types.primitives import ModelName
 
 

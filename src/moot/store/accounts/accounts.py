@@ -1,23 +1,31 @@
 """Accounts with passwords, sessions and API tokens. Only hashes of secrets are stored."""
 
+import asyncio
+import hashlib
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
-from sqlalchemy import Select, delete, func, insert, or_, select, update
+from argon2 import PasswordHasher
+from argon2.exceptions import VerificationError
+from argon2.profiles import RFC_9106_LOW_MEMORY
+from sqlalchemy import (
+    ColumnElement,
+    CompoundSelect,
+    Select,
+    Table,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    union_all,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from moot.store.accounts.credentials import (
-    Passwords,
-    hash_secret,
-    is_credential_valid,
-    lock_account,
-    session_owner_query,
-    token_owner_query,
-    valid_hashes_query,
-)
 from moot.store.database import Database
 from moot.store.schema.accounts import account, session, tenant, token
 from moot.types.accounts import (
@@ -29,13 +37,19 @@ from moot.types.accounts import (
     check_account_name,
     check_password,
 )
-from moot.types.errors import Conflict, NotFound, Unauthorized
+from moot.types.errors import Conflict, NotFound, Unauthorized, not_found
 from moot.types.primitives import new_id
 
 SESSION_SECONDS = 30 * 24 * 3600
 TOKEN_PREFIX = "moot_"  # noqa: S105 - a prefix, so that a leaked token is recognized
 MAX_API_TOKENS = 100
 CREDENTIALS_PER_QUERY = 10_000  # both databases accept 32,766 parameters per query
+
+HASHER = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
+MAX_CONCURRENT_HASHES = 2  # each needs 64 MiB
+
+# Verified for unknown names, so that the response time does not show which names exist.
+DUMMY_HASH = "$argon2id$v=19$m=65536,t=3,p=4$vLS2rDosSrwST/+ct6xFBg$GuYuKKgeJkoTczdafdReX0tOl/BQyBA4o4eMU0MdJW0"
 
 ACCOUNT_COLUMNS = [account.c[name] for name in Account.__struct_fields__]
 TOKEN_COLUMNS = [token.c[name] for name in Token.__struct_fields__]
@@ -67,15 +81,12 @@ class Accounts:
         return new
 
     async def list_accounts(self) -> Sequence[Account]:
-        async with self._database.read() as connection:
-            rows = await connection.execute(select(*ACCOUNT_COLUMNS).order_by(account.c.name))
-            return [Account(**row) for row in rows.mappings()]
+        return await self._database.fetch_structs(Account, select(*ACCOUNT_COLUMNS).order_by(account.c.name))
 
     async def has_no_logins(self) -> bool:
         """Return whether no account has a password. The local account never has one."""
-        async with self._database.read() as connection:
-            found = await connection.execute(select(account.c.id).where(account.c.password.is_not(None)).limit(1))
-            return found.first() is None
+        query = select(account.c.id).where(account.c.password.is_not(None)).limit(1)
+        return await self._database.fetch_first(query) is None
 
     async def set_password(self, name: str, password: str) -> None:
         """Change a password, and delete all sessions and tokens of the account. Raises NotFound."""
@@ -101,8 +112,7 @@ class Accounts:
     async def login(self, name: str, password: str) -> tuple[str, Caller]:
         """Create a session and return its secret, of which only the hash is stored. Raises Unauthorized."""
         query = select(*ACCOUNT_COLUMNS, account.c.password).where(account.c.name == name)
-        async with self._database.read() as connection:
-            found = (await connection.execute(query)).first() if name.isprintable() else None
+        found = await self._database.fetch_first(query) if name.isprintable() else None
         if not await self._passwords.verify_password(found.password if found else None, password) or found is None:
             raise _wrong_credentials()
         secret = secrets.token_urlsafe(32)
@@ -114,8 +124,7 @@ class Accounts:
         return secret, _make_caller(found.id, found.tenant, found.name, "session", hash_secret(secret))
 
     async def logout(self, caller: Caller) -> None:
-        async with self._database.write() as connection:
-            await connection.execute(delete(session).where(session.c.hash == caller.credential))
+        await self._database.execute(delete(session).where(session.c.hash == caller.credential))
 
     async def caller_of_session(self, secret: str) -> Caller | None:
         return await self._find_caller("session", hash_secret(secret), session_owner_query(hash_secret(secret)))
@@ -142,15 +151,12 @@ class Accounts:
 
     async def list_tokens(self, account: str) -> Sequence[Token]:
         query = select(*TOKEN_COLUMNS).where(token.c.account == account).order_by(token.c.id)
-        async with self._database.read() as connection:
-            return [Token(**row) for row in (await connection.execute(query)).mappings()]
+        return await self._database.fetch_structs(Token, query)
 
     async def delete_token(self, account: str, id: str) -> None:
-        query = delete(token).where(token.c.account == account, token.c.id == id).returning(token.c.id)
-        async with self._database.write() as connection:
-            gone = (await connection.execute(query)).first() if id.isprintable() else None
-        if gone is None:
-            raise NotFound(f"There is no token {id!r}.")
+        query = delete(token).where(token.c.account == account, token.c.id == id)
+        if not id.isprintable() or not await self._database.execute(query):
+            raise not_found("token", id)
 
     async def valid_credentials(self, credentials: set[str]) -> set[str]:
         """Return the credential hashes that are still valid."""
@@ -177,9 +183,8 @@ class Accounts:
         return _make_caller(LOCAL_ACCOUNT, LOCAL_ACCOUNT, LOCAL_ACCOUNT, "local")
 
     async def _find_caller(self, kind: CredentialKind, hash: str, owner: Select[str, str, str]) -> Caller | None:
-        async with self._database.read() as connection:
-            row = (await connection.execute(owner)).first()
-        return _make_caller(*row, kind, hash) if row else None
+        row = await self._database.fetch_first(owner)
+        return _make_caller(row.id, row.tenant, row.name, kind, hash) if row else None
 
 
 def _make_caller(id: str, tenant: str, name: str, kind: CredentialKind, hash: str = "") -> Caller:
@@ -212,3 +217,65 @@ async def _insert_tenant(connection: AsyncConnection, name: str) -> str:
     new = new_id("tenant")
     await connection.execute(insert(tenant).values(id=new, name=name, created_at=time.time()))
     return new
+
+
+def hash_secret(secret: str) -> str:
+    """Hash the secret of a session or token. It is long and random, so plain SHA-256 is enough."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def session_owner_query(hash: str) -> Select[str, str, str]:
+    return _owner_query(session, hash).where(session.c.expires_at > time.time())
+
+
+def token_owner_query(hash: str) -> Select[str, str, str]:
+    return _owner_query(token, hash)
+
+
+def _owner_query(table: Table, hash: str) -> Select[str, str, str]:
+    owner: Select[str, str, str] = select(account.c.id, account.c.tenant, account.c.name)
+    return owner.join(table, table.c.account == account.c.id).where(table.c.hash == hash)
+
+
+def valid_hashes_query(hashes: Collection[str]) -> CompoundSelect[str]:
+    """Return a query for the hashes of existing tokens and of sessions that have not expired."""
+    sessions = select(session.c.hash).where(session.c.hash.in_(hashes), session.c.expires_at > time.time())
+    return union_all(sessions, select(token.c.hash).where(token.c.hash.in_(hashes)))
+
+
+async def lock_account(connection: AsyncConnection, id: str, *conditions: ColumnElement[bool]) -> bool:
+    """Lock an account until the transaction ends. Return whether it exists and meets the conditions.
+
+    A concurrent password change deletes all credentials. The creation of a new one waits here, and then fails.
+    """
+    query = select(account.c.id).where(account.c.id == id, *conditions).with_for_update(read=True)
+    return (await connection.execute(query)).first() is not None
+
+
+async def is_credential_valid(connection: AsyncConnection, caller: Caller) -> bool:
+    """Return True for the local user, who needs no credential."""
+    if caller.kind == "local":
+        return True
+    return (await connection.execute(valid_hashes_query([caller.credential]))).first() is not None
+
+
+class Passwords:
+    def __init__(self) -> None:
+        self._hash_semaphore = asyncio.Semaphore(MAX_CONCURRENT_HASHES)
+
+    async def hash_password(self, password: str) -> str:
+        async with self._hash_semaphore:
+            return await asyncio.to_thread(HASHER.hash, password)
+
+    async def verify_password(self, hash: str | None, password: str) -> bool:
+        """Without a hash, return False after the same amount of work."""
+        async with self._hash_semaphore:
+            right = await asyncio.to_thread(_verify_hash, hash or DUMMY_HASH, password)
+        return right and hash is not None
+
+
+def _verify_hash(hash: str, password: str) -> bool:
+    try:
+        return HASHER.verify(hash, password)
+    except VerificationError:
+        return False

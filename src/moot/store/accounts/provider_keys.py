@@ -27,22 +27,17 @@ class ProviderKeys:
             "created_at": time.time(),
         }
         query = self._database.insert_into(provider_key).values(tenant=tenant, provider=provider, **key)
-        async with self._database.write() as connection:
-            await connection.execute(query.on_conflict_do_update(index_elements=["tenant", "provider"], set_=key))
+        await self._database.execute(query.on_conflict_do_update(index_elements=["tenant", "provider"], set_=key))
 
     async def delete_key(self, tenant: str, provider: str) -> None:
-        mine = (provider_key.c.tenant == tenant, provider_key.c.provider == provider)
-        query = delete(provider_key).where(*mine).returning(provider_key.c.provider)
-        async with self._database.write() as connection:
-            gone = (await connection.execute(query)).first() if provider.isprintable() else None
-        if gone is None:
+        query = delete(provider_key).where(provider_key.c.tenant == tenant, provider_key.c.provider == provider)
+        if not provider.isprintable() or not await self._database.execute(query):
             raise NotFound(f"No key is stored for {provider!r}.")
 
     async def list_keys(self, tenant: str) -> Mapping[str, StoredKey]:
         """Return origin and creation time by provider, without the secrets."""
         query = select(provider_key.c.provider, provider_key.c.origin, provider_key.c.created_at)
-        async with self._database.read() as connection:
-            rows = (await connection.execute(query.where(provider_key.c.tenant == tenant))).all()
+        rows = await self._database.fetch_all(query.where(provider_key.c.tenant == tenant))
         return {row.provider: StoredKey(origin=row.origin, created_at=row.created_at) for row in rows}
 
     async def secret(self, tenant: str, provider: str, origin: str) -> str | None:
@@ -58,12 +53,9 @@ class ProviderKeys:
 
     async def _read_secret(self, tenant: str, provider: str, origin: str) -> str | None:
         query = select(provider_key.c.sealed).where(
-            provider_key.c.tenant == tenant,
-            provider_key.c.provider == provider,
-            provider_key.c.origin == origin,
+            provider_key.c.tenant == tenant, provider_key.c.provider == provider, provider_key.c.origin == origin
         )
-        async with self._database.read() as connection:
-            sealed = (await connection.execute(query)).scalar()
+        sealed = await self._database.fetch_value(query)
         if sealed is None:
             return None
         if (secret := self._encryptor.decrypt(sealed, tenant, provider, origin)) is None:

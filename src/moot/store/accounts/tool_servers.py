@@ -40,23 +40,19 @@ class ToolServers:
             await connection.execute(query.on_conflict_do_update(index_elements=["tenant", "name"], set_=values))
 
     async def delete_server(self, tenant: str, name: str) -> None:
-        query = delete(tool_server).where(*_server_conditions(tenant, name)).returning(tool_server.c.name)
-        async with self._database.write() as connection:
-            gone = (await connection.execute(query)).first() if name.isprintable() else None
-        if gone is None:
+        query = delete(tool_server).where(*_server_conditions(tenant, name))
+        if not name.isprintable() or not await self._database.execute(query):
             raise NotFound(f"You have no tool server {name!r}.")
 
     async def list_servers(self, tenant: str) -> Sequence[StoredToolServer]:
         columns = (tool_server.c.name, tool_server.c.url, tool_server.c.created_at)
         query = select(*columns).where(tool_server.c.tenant == tenant).order_by(tool_server.c.name)
-        async with self._database.read() as connection:
-            return [StoredToolServer(**row) for row in (await connection.execute(query)).mappings()]
+        return await self._database.fetch_structs(StoredToolServer, query)
 
     async def load_server(self, tenant: str, name: str) -> tuple[str, dict[str, str]] | None:
         """Return URL and headers, or None if there is no such server. Raises MissingKey if decryption fails."""
         query = select(tool_server.c.url, tool_server.c.sealed).where(*_server_conditions(tenant, name))
-        async with self._database.read() as connection:
-            row = (await connection.execute(query)).first()
+        row = await self._database.fetch_first(query)
         if row is None:
             return None
         headers = self._encryptor.decrypt(row.sealed, tenant, "tool server", name, row.url)

@@ -41,15 +41,13 @@ class Budgets:
     async def set_limit(self, name: str, limit_usd: float | None) -> None:
         """Set the limit of the account with this name. None restores the default. Raises NotFound."""
         query = update(account).where(account.c.name == name).values(weekly_budget_usd=limit_usd)
-        async with self._database.write() as connection:
-            if not (await connection.execute(query)).rowcount:
-                raise NotFound(f"There is no account called {name!r}.")
+        if not await self._database.execute(query):
+            raise NotFound(f"There is no account called {name!r}.")
 
     async def account_limits(self) -> dict[str, float]:
         """Return limits by account id. The result omits accounts with the default limit."""
         query = select(account.c.id, account.c.weekly_budget_usd).where(account.c.weekly_budget_usd.is_not(None))
-        async with self._database.read() as connection:
-            return {row.id: row.weekly_budget_usd for row in await connection.execute(query)}
+        return {row.id: row.weekly_budget_usd for row in await self._database.fetch_all(query)}
 
     async def current_budget(self, account_id: str) -> Budget:
         async with self._database.read() as connection:

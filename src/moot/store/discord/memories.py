@@ -1,13 +1,12 @@
 """Recent messages of a Discord channel, and summaries of older ones."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import asdict
 from sqlalchemy import select
 
-from moot.store.database import Database
-from moot.store.discussions.messages import MESSAGE_COLUMNS, is_current_version
-from moot.store.retry import retry_while_unavailable
+from moot.store.database import Database, retry_while_unavailable
+from moot.store.discussions.discussions import MESSAGE_COLUMNS, is_current_version
 from moot.store.schema.discord import channel, channel_memory, channel_run
 from moot.store.schema.discussions import message
 from moot.store.schema.runs import run
@@ -31,8 +30,7 @@ class ChannelMemories:
         """Return the id of the channel bound to a discussion. Of several, return the one bound last."""
         mine = (channel.c.discussion == discussion, channel.c.tenant == tenant)
         query = select(channel.c.id).where(*mine).order_by(channel.c.created_at.desc()).limit(1)
-        async with self._database.read() as connection:
-            found: str | None = (await connection.execute(query)).scalar()
+        found: str | None = await self._database.fetch_value(query)
         return found
 
     async def channel_messages(self, tenant: str, id: str, since: float) -> list[ChannelMessage]:
@@ -51,8 +49,7 @@ class ChannelMemories:
             .order_by(message.c.created_at.desc(), message.c.seq.desc())
             .limit(MAX_CHANNEL_MESSAGES)
         )
-        async with self._database.read() as connection:
-            rows = [dict(row) for row in (await connection.execute(query)).mappings()]
+        rows = await self._database.fetch_structs(dict[str, Any], query)
         return [
             ChannelMessage(from_channel=bool(row.pop("from_channel")), message=Message(**row)) for row in reversed(rows)
         ]
@@ -60,8 +57,7 @@ class ChannelMemories:
     async def memory_summaries(self, id: str) -> dict[str, MemorySummary]:
         """Return summaries by participant id."""
         query = select(channel_memory.c.participant, *MEMORY_COLUMNS).where(channel_memory.c.channel == id)
-        async with self._database.read() as connection:
-            rows = [dict(row) for row in (await connection.execute(query)).mappings()]
+        rows = await self._database.fetch_structs(dict[str, Any], query)
         return {row.pop("participant"): MemorySummary(**row) for row in rows}
 
     @retry_while_unavailable
@@ -70,7 +66,6 @@ class ChannelMemories:
         values = asdict(summary)
         new = self._database.insert_into(channel_memory).values(channel=id, participant=participant, **values)
         is_older = channel_memory.c.covers_until <= summary.covers_until
-        async with self._database.write() as connection:
-            await connection.execute(
-                new.on_conflict_do_update(index_elements=["channel", "participant"], set_=values, where=is_older)
-            )
+        await self._database.execute(
+            new.on_conflict_do_update(index_elements=["channel", "participant"], set_=values, where=is_older)
+        )

@@ -2,32 +2,26 @@
 
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Select, and_, delete, func, insert, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Select, and_, delete, exists, func, insert, or_, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database, paginate
-from moot.store.discussions.messages import (
-    MESSAGE_COLUMNS,
-    is_current_version,
-    load_later_versions,
-    load_turn_versions,
-)
 from moot.store.discussions.search import Excerpt, make_excerpt, search_condition, search_words
 from moot.store.schema.discussions import discussion, message
 from moot.store.schema.library import insight
 from moot.store.schema.runs import run
-from moot.types.discussion_events import ActiveDiscussion
-from moot.types.discussions import LIVE_STATUSES, Discussion, DiscussionStatus, Message, Run
-from moot.types.errors import Conflict, NotFound, UsageError
-from moot.types.versions import apply_version, current_versions
+from moot.types.discussions import LIVE_STATUSES, ActiveDiscussion, Discussion, DiscussionStatus, Message, Run
+from moot.types.errors import Conflict, NotFound, UsageError, not_found
+from moot.types.versions import apply_version, current_versions, valid_versions
 
 Id = Annotated[str, msgspec.Meta(pattern=r"^\w+$")]
 
 DISCUSSION_COLUMNS = [discussion.c[name] for name in Discussion.__struct_fields__]
+MESSAGE_COLUMNS = [message.c[name] for name in Message.__struct_fields__ if name in message.c]
 RUN_COLUMNS = [run.c[name] for name in Run.__struct_fields__]
 
 
@@ -52,11 +46,9 @@ class Discussions:
 
     async def get_discussion(self, tenant: str, id: str) -> Discussion:
         query = select(*DISCUSSION_COLUMNS).where(discussion.c.id == id, discussion.c.tenant == tenant)
-        async with self._database.read() as connection:
-            row = (await connection.execute(query)).mappings().first()
-        if row is None:
-            raise NotFound(f"There is no discussion {id!r}.")
-        return Discussion(**row)
+        if (found := await self._database.fetch_struct(Discussion, query)) is None:
+            raise not_found("discussion", id)
+        return found
 
     async def list_discussions(
         self,
@@ -76,9 +68,8 @@ class Discussions:
         if q:
             query = query.where(self._discussion_condition(tenant, q))
         newest = query.order_by(discussion.c.updated_at.desc(), discussion.c.id.desc()).limit(limit + 1)
-        async with self._database.read() as connection:
-            rows = (await connection.execute(_apply_cursor(newest, cursor))).mappings().all()
-        found, next = paginate(tuple(Discussion(**row) for row in rows), limit, _encode_cursor)
+        rows = await self._database.fetch_structs(Discussion, _apply_cursor(newest, cursor))
+        found, next = paginate(rows, limit, _encode_cursor)
         return DiscussionPage(found, next, await self._find_hits(tenant, q, [one.id for one in found]) if q else ())
 
     def _discussion_condition(self, tenant: str, q: str) -> ColumnElement[bool]:
@@ -96,8 +87,7 @@ class Discussions:
         newest = select(func.max(message.c.seq)).where(*matching).group_by(message.c.discussion)
         turn = func.coalesce(message.c.version_of, message.c.id)
         query = select(message.c.discussion, turn, message.c.content).where(message.c.seq.in_(newest))
-        async with self._database.read() as connection:
-            rows = (await connection.execute(query)).all()
+        rows = await self._database.fetch_all(query)
         return tuple(
             SearchHit(**msgspec.structs.asdict(make_excerpt(content, q)), discussion=of, message=id)
             for of, id, content in rows
@@ -113,7 +103,7 @@ class Discussions:
         async with self._database.write() as connection:
             row = (await connection.execute(query)).mappings().first()
             if row is None:
-                raise NotFound(f"There is no discussion {id!r}.")
+                raise not_found("discussion", id)
             if "project" in changes:
                 moved = update(insight).where(insight.c.discussion == id).values(project=changes["project"])
                 await connection.execute(moved)
@@ -126,7 +116,7 @@ class Discussions:
         locked = select(discussion.c.id).where(*mine).with_for_update()
         async with self._database.write() as connection:
             if (await connection.execute(locked)).first() is None:
-                raise NotFound(f"There is no discussion {id!r}.")
+                raise not_found("discussion", id)
             await reject_if_live(connection, id)
             await connection.execute(delete(discussion).where(*mine))
             await notify_discussion_change(self._database, connection, tenant, id)
@@ -203,22 +193,18 @@ class Discussions:
         return await self._fetch_messages(query)
 
     async def _fetch_messages(self, query: Select[Any]) -> tuple[Message, ...]:
-        async with self._database.read() as connection:
-            rows = (await connection.execute(query.order_by(message.c.seq))).mappings()
-            return tuple(Message(**row) for row in rows)
+        return await self._database.fetch_structs(Message, query.order_by(message.c.seq))
 
     async def origin_run(self, answer: Message) -> str | None:
         """Return the run that wrote the shown version. For an edited version, that of the first version."""
         query = select(message.c.run).where(message.c.id == (answer.version_id or answer.id))
-        async with self._database.read() as connection:
-            return (await connection.execute(query)).scalar() or answer.run
+        return await self._database.fetch_value(query) or answer.run
 
     async def live_runs(self, tenant: str, discussion_id: str | None = None) -> tuple[Run, ...]:
         query = select(*RUN_COLUMNS).where(run.c.tenant == tenant, run.c.status.in_(LIVE_STATUSES)).order_by(run.c.id)
         if discussion_id is not None:
             query = query.where(run.c.discussion == discussion_id)
-        async with self._database.read() as connection:
-            return tuple(Run(**row) for row in (await connection.execute(query)).mappings())
+        return await self._database.fetch_structs(Run, query)
 
     async def live_run_counts(self, tenant: str) -> tuple[ActiveDiscussion, ...]:
         """Return the number of live runs per discussion. The result omits discussions without any."""
@@ -226,8 +212,61 @@ class Discussions:
             run.c.tenant == tenant, run.c.status.in_(LIVE_STATUSES)
         )
         query = query.group_by(run.c.discussion).order_by(run.c.discussion)
-        async with self._database.read() as connection:
-            return tuple(ActiveDiscussion(**row) for row in (await connection.execute(query)).mappings())
+        return await self._database.fetch_structs(ActiveDiscussion, query)
+
+
+async def load_turn_versions(
+    connection: AsyncConnection, id: str, condition: ColumnElement[bool], not_found_message: str
+) -> Sequence[Message]:
+    """Return the valid versions of the turn that message `id` belongs to, oldest first.
+
+    Raises NotFound with `not_found_message`.
+    """
+    own = select(func.coalesce(message.c.version_of, message.c.id)).where(message.c.id == id, condition)
+    first = own.scalar_subquery()
+    query = select(*MESSAGE_COLUMNS).where(or_(message.c.id == first, message.c.version_of == first))
+    rows = (await connection.execute(query.order_by(message.c.seq))).mappings().all()
+    turn = valid_versions([Message(**row) for row in rows]) if rows else ()
+    if id not in {one.id for one in turn}:
+        raise NotFound(not_found_message)
+    return turn
+
+
+async def load_later_versions(
+    connection: AsyncConnection,
+    discussion: str,
+    turn_ids: Collection[str] | None = None,
+    visible_until: int | None = None,
+) -> list[Message]:
+    """Return all versions except the first. `turn_ids` None means all turns of the discussion.
+
+    `visible_until` ignores messages with a higher `seq`.
+    """
+    if turn_ids is not None and not turn_ids:
+        return []
+    query = select(*MESSAGE_COLUMNS)
+    if turn_ids is None:
+        query = query.where(message.c.discussion == discussion, message.c.version_of.is_not(None))
+    else:  # by id only, so that the cost does not grow with the discussion
+        query = query.where(message.c.version_of.in_(turn_ids))
+    if visible_until is not None:
+        query = query.where(message.c.seq <= visible_until)
+    return [Message(**row) for row in (await connection.execute(query)).mappings()]
+
+
+def is_current_version() -> ColumnElement[bool]:
+    """Return an SQL condition for messages that are the current version of their turn.
+
+    A later version counts if it is completed, or if a user selected it.
+    """
+    newer = message.alias("newer")
+    is_replaced = and_(
+        newer.c.version_of == func.coalesce(message.c.version_of, message.c.id),
+        newer.c.seq > message.c.seq,
+        or_(newer.c.status == "completed", newer.c.copy_of.is_not(None)),
+    )
+    is_valid = or_(message.c.status == "completed", message.c.copy_of.is_not(None))
+    return and_(or_(message.c.version_of.is_(None), is_valid), ~exists().where(is_replaced))
 
 
 async def add_discussion(connection: AsyncConnection, tenant: str, account: str, new: Discussion) -> None:

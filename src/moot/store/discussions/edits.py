@@ -13,12 +13,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
 from moot.store.discussions.discussions import (
+    load_turn_versions,
     lock_discussions,
     message_values,
     notify_discussion_change,
     reject_if_live,
 )
-from moot.store.discussions.messages import load_turn_versions
 from moot.store.schema.discussions import discussion, message
 from moot.types.discussions import Message
 from moot.types.errors import NotFound

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
 from moot.store.schema.discussions import blob, discussion, file, message
-from moot.types.errors import Conflict, NotFound
+from moot.types.errors import Conflict, NotFound, not_found
 from moot.types.files import StoredFile
 from moot.types.primitives import new_id
 
@@ -46,21 +46,19 @@ class Files:
     async def get_file(self, tenant: str, id: str) -> StoredFile:
         found = await self.find_files(tenant, [id])
         if id not in found:
-            raise file_not_found(id)
+            raise not_found("file", id)
         return found[id]
 
     async def find_files(self, tenant: str, ids: Sequence[str]) -> Mapping[str, StoredFile]:
         """Return metadata by id. The result omits unknown ids."""
         query = select(*FILE_COLUMNS).where(file.c.tenant == tenant, file.c.id.in_(ids))
-        async with self._database.read() as connection:
-            return {row["id"]: StoredFile(**row) for row in (await connection.execute(query)).mappings()}
+        return {one.id: one for one in await self._database.fetch_structs(StoredFile, query)}
 
     async def file_contents(self, tenant: str, ids: Sequence[str]) -> Mapping[str, bytes]:
         """Return contents by id. The result omits unknown ids."""
         query = select(file.c.id, blob.c.data).join_from(file, blob, CONTENT_JOIN)
         query = query.where(file.c.tenant == tenant, file.c.id.in_(ids))
-        async with self._database.read() as connection:
-            return {row.id: row.data for row in await connection.execute(query)}
+        return {row.id: row.data for row in await self._database.fetch_all(query)}
 
     async def stream_content(self, tenant: str, id: str) -> AsyncGenerator[bytes, None]:
         """Yield the content in chunks of one query each, so that a slow client needs little memory."""
@@ -75,9 +73,7 @@ class Files:
     async def _read_chunk(self, tenant: str, id: str, start: int) -> bytes:
         cut = func.substr(blob.c.data, start + 1, CHUNK_BYTES)
         query = select(cut).select_from(file.join(blob, CONTENT_JOIN))
-        async with self._database.read() as connection:
-            found = await connection.execute(query.where(file.c.tenant == tenant, file.c.id == id))
-            return found.scalar() or b""
+        return await self._database.fetch_value(query.where(file.c.tenant == tenant, file.c.id == id)) or b""
 
     async def delete_file(self, tenant: str, id: str) -> None:
         """Delete a file, and its content if no other file has it. Raises Conflict if a message has it attached."""
@@ -86,7 +82,7 @@ class Files:
             locked = select(file.c.sha256).where(*mine).with_for_update()
             sha256 = (await connection.execute(locked)).scalar()
             if sha256 is None:
-                raise file_not_found(id)
+                raise not_found("file", id)
             await _reject_if_attached(connection, tenant, id)
             await connection.execute(delete(file).where(*mine))
             await _delete_unused_content(connection, tenant, sha256)
@@ -104,11 +100,7 @@ async def lock_files(connection: AsyncConnection, tenant: str, ids: Sequence[str
 def require_files(ids: Sequence[str], existing: Sequence[str] | Mapping[str, object]) -> None:
     for index, id in enumerate(ids):
         if id not in existing:
-            raise NotFound(f"files[{index}]: {file_not_found(id)}")
-
-
-def file_not_found(id: str) -> NotFound:
-    return NotFound(f"There is no file {id!r}.")
+            raise NotFound(f"files[{index}]: {not_found('file', id)}")
 
 
 async def _reject_if_attached(connection: AsyncConnection, tenant: str, id: str) -> None:

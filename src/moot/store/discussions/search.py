@@ -109,9 +109,7 @@ def make_excerpt(text: str, q: str) -> Excerpt:
     Without a match, `match` is empty and `after` is the start of the text.
     """
     sought = max(
-        (_fold_word(word) for part in search_words(q) for word in WORD_PATTERN.findall(part)),
-        key=len,
-        default="",
+        (_fold_word(word) for part in search_words(q) for word in WORD_PATTERN.findall(part)), key=len, default=""
     )
     places = (one.span() for one in WORD_PATTERN.finditer(text) if sought and _fold_word(one[0]).startswith(sought))
     start, end = next(places, (0, 0))

@@ -11,7 +11,7 @@ from msgspec import Struct
 from sqlalchemy import Row, select
 
 from moot.store.database import Database
-from moot.store.discussions.messages import MESSAGE_COLUMNS, load_later_versions
+from moot.store.discussions.discussions import MESSAGE_COLUMNS, load_later_versions
 from moot.store.schema.discussions import message
 from moot.types.discussions import Message
 from moot.types.versions import VersionedTurn, turns_with_versions
@@ -33,8 +33,7 @@ class DiscussionSnapshots:
         together = (message.c.run, message.c.stage, message.c.round)
         query = select(message.c.seq, message.c.participant, *together, is_turn)
         query = query.where(message.c.discussion == discussion).order_by(message.c.position, message.c.seq)
-        async with self._database.read() as connection:
-            rows = (await connection.execute(query)).all()
+        rows = await self._database.fetch_all(query)
         turns = _order_turns(
             [row for row in rows if row.is_turn], {id: index for index, id in enumerate(participant_order)}
         )

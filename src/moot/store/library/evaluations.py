@@ -6,14 +6,13 @@ from msgspec.structs import replace
 from sqlalchemy import RowMapping, Select, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from moot.store.database import Database
+from moot.store.database import Database, retry_while_unavailable
 from moot.store.discussions.discussions import lock_discussions, notify_discussion_change
 from moot.store.library.personas import add_persona, drop_persona
-from moot.store.retry import retry_while_unavailable
 from moot.store.schema.discussions import discussion, message
 from moot.store.schema.library import evaluation, persona
 from moot.store.schema.runs import worker
-from moot.types.errors import Conflict, NotFound
+from moot.types.errors import Conflict, NotFound, not_found
 from moot.types.evaluations import AppliedImprovement, Evaluation, Improvement, ImprovementRound, add_round
 from moot.types.participants import Participant
 from moot.types.personas import PersonaDraft
@@ -30,8 +29,7 @@ class Evaluations:
     async def add_evaluation(self, tenant: str, new: Evaluation) -> None:
         values = {name: getattr(new, name) for name in Evaluation.__struct_fields__ if name in evaluation.c}
         values["improvement"] = None
-        async with self._database.write() as connection:
-            await connection.execute(insert(evaluation).values(**values, tenant=tenant))
+        await self._database.execute(insert(evaluation).values(**values, tenant=tenant))
 
     async def get_evaluation(self, tenant: str, id: str) -> Evaluation:
         async with self._database.read() as connection:
@@ -110,7 +108,7 @@ def _evaluation_query(tenant: str, id: str) -> Select[tuple[object, ...]]:
 async def _fetch_row(connection: AsyncConnection, id: str, query: Select[tuple[object, ...]]) -> RowMapping:
     row = (await connection.execute(query)).mappings().first()
     if row is None:
-        raise NotFound(f"There is no evaluation {id!r}.")
+        raise not_found("evaluation", id)
     return row
 
 

@@ -2,16 +2,17 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import asdict, replace
-from sqlalchemy import RowMapping, and_, delete, insert, select, update
+from sqlalchemy import and_, delete, insert, select, update
 
 from moot.store.database import Database, paginate
 from moot.store.discussions.discussions import notify_discussion_change
 from moot.store.discussions.search import rank_matches, search_words
 from moot.store.schema.discussions import discussion
 from moot.store.schema.library import insight, insight_vector
-from moot.types.errors import NotFound, UsageError
+from moot.types.errors import UsageError, not_found
 from moot.types.knowledge import Insight, InsightPage
 
 INSIGHT_COLUMNS = [insight.c[name] for name in Insight.__struct_fields__]
@@ -33,7 +34,7 @@ class Insights:
             # Update the discussion first: its row lock makes a concurrent export wait.
             row = (await connection.execute(mine.values(**exported).returning(discussion.c.project))).first()
             if row is None:
-                raise _discussion_not_found(discussion_id)
+                raise not_found("discussion", discussion_id)
             await connection.execute(delete(insight).where(insight.c.discussion == discussion_id))
             stored = tuple(replace(one, discussion=discussion_id, project=row.project) for one in insights)
             for one in stored:
@@ -47,7 +48,7 @@ class Insights:
         query = select(*INSIGHT_COLUMNS).where(insight.c.discussion == id).order_by(insight.c.seq)
         async with self._database.read() as connection:
             if (await connection.execute(known)).first() is None:
-                raise _discussion_not_found(id)
+                raise not_found("discussion", id)
             return tuple(Insight(**row) for row in (await connection.execute(query)).mappings())
 
     async def project_insights(
@@ -57,10 +58,11 @@ class Insights:
         query = select(insight.c.seq, *INSIGHT_COLUMNS).where(insight.c.project == id, insight.c.tenant == tenant)
         if cursor is not None:
             query = query.where(insight.c.seq < _parse_cursor(cursor))
-        async with self._database.read() as connection:
-            rows = await connection.execute(query.order_by(insight.c.seq.desc()).limit(limit + 1))
-        found, more = paginate(rows.mappings().all(), limit, lambda row: str(row["seq"]))
-        return InsightPage(tuple(map(_make_insight, found)), more)
+        newest = query.order_by(insight.c.seq.desc()).limit(limit + 1)
+        rows = await self._database.fetch_structs(dict[str, Any], newest)
+        found, more = paginate(rows, limit, lambda row: str(row["seq"]))
+        fields = Insight.__struct_fields__
+        return InsightPage(tuple(Insight(**{name: row[name] for name in fields}) for row in found), more)
 
     async def score_by_words(self, tenant: str, project: str | None, q: str) -> dict[str, float]:
         """Return a score by insight id for insights that contain all words, best first.
@@ -75,29 +77,19 @@ class Insights:
         if project is not None:
             mine = mine.where(insight.c.project == project)
         best = mine.order_by(found.c.score.desc(), insight.c.seq.desc()).limit(MAX_CANDIDATES)
-        async with self._database.read() as connection:
-            return {row.id: row.score for row in await connection.execute(best)}
+        return {row.id: row.score for row in await self._database.fetch_all(best)}
 
     async def insights_by_ids(self, tenant: str, ids: Sequence[str]) -> tuple[Insight, ...]:
         """Return insights in the order of `ids`. The result omits deleted ones."""
         query = select(*INSIGHT_COLUMNS).where(insight.c.id.in_(ids), insight.c.tenant == tenant)
-        async with self._database.read() as connection:
-            found = {row["id"]: Insight(**row) for row in (await connection.execute(query)).mappings()}
+        found = {one.id: one for one in await self._database.fetch_structs(Insight, query)}
         return tuple(found[one] for one in ids if one in found)
-
-
-def _make_insight(row: RowMapping) -> Insight:
-    return Insight(**{name: row[name] for name in Insight.__struct_fields__})
 
 
 def _parse_cursor(cursor: str) -> int:
     if not cursor.isdecimal() or len(cursor) > MAX_CURSOR_DIGITS:
         raise UsageError("cursor: this server did not issue it. Omit the cursor to start from the newest.")
     return int(cursor)
-
-
-def _discussion_not_found(id: str) -> NotFound:
-    return NotFound(f"There is no discussion {id!r}.")
 
 
 MAX_VECTORS = 2000  # per search, those of the newest insights
@@ -111,8 +103,7 @@ class InsightVectors:
         mine = (insight.c.project == project, insight.c.tenant == tenant, insight_vector.c.model == model)
         query = select(insight.c.id, insight_vector.c.vector).join(insight_vector).where(*mine)
         newest = query.order_by(insight.c.seq.desc()).limit(MAX_VECTORS)
-        async with self._database.read() as connection:
-            return {row.id: row.vector for row in await connection.execute(newest)}
+        return {row.id: row.vector for row in await self._database.fetch_all(newest)}
 
     async def insights_without_vectors(self, tenant: str, project: str, model: str, limit: int) -> tuple[Insight, ...]:
         """Return the newest insights without a vector of this model."""
@@ -120,8 +111,7 @@ class InsightVectors:
         query = select(*INSIGHT_COLUMNS).outerjoin(insight_vector, made)
         mine = (insight.c.project == project, insight.c.tenant == tenant, insight_vector.c.insight.is_(None))
         newest = query.where(*mine).order_by(insight.c.seq.desc()).limit(limit)
-        async with self._database.read() as connection:
-            return tuple(Insight(**row) for row in (await connection.execute(newest)).mappings())
+        return await self._database.fetch_structs(Insight, newest)
 
     async def add_vectors(self, model: str, vectors: Mapping[str, bytes]) -> None:
         """Store vectors by insight id. Vectors of deleted insights are ignored."""

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
 from moot.store.schema.library import consolidation, pattern, project
-from moot.types.errors import NotFound
+from moot.types.errors import NotFound, not_found
 from moot.types.knowledge import Consolidation, ExtractedPattern, Pattern
 from moot.types.primitives import new_id
 
@@ -40,7 +40,7 @@ class Consolidations:
         mine = select(project.c.id).where(project.c.id == project_id, project.c.tenant == tenant)
         async with self._database.write() as connection:
             if (await connection.execute(mine)).first() is None:
-                raise NotFound(f"There is no project {project_id!r}.")
+                raise not_found("project", project_id)
             await connection.execute(insert(consolidation).values(**values, tenant=tenant))
         return new
 
@@ -93,17 +93,8 @@ async def _load_newest(
 
 
 async def _finish_attempt(connection: AsyncConnection, tenant: str, attempt: Consolidation) -> None:
-    mine = (
-        consolidation.c.id == attempt.id,
-        consolidation.c.tenant == tenant,
-        consolidation.c.status == "running",
-    )
-    ended = {
-        "status": attempt.status,
-        "model": attempt.model,
-        "fault": attempt.fault,
-        "ended_at": attempt.ended_at,
-    }
+    mine = (consolidation.c.id == attempt.id, consolidation.c.tenant == tenant, consolidation.c.status == "running")
+    ended = {"status": attempt.status, "model": attempt.model, "fault": attempt.fault, "ended_at": attempt.ended_at}
     if not (await connection.execute(update(consolidation).where(*mine).values(**ended))).rowcount:
         raise NotFound(f"The project {attempt.project!r} was deleted.")
 
@@ -112,10 +103,7 @@ def _fail_if_abandoned(now: float, attempt: Consolidation) -> Consolidation:
     """Return an attempt of a dead process as failed. The row stays unchanged."""
     if attempt.status == "running" and attempt.created_at + ABANDONED_AFTER_SECONDS < now:
         return replace(
-            attempt,
-            status="failed",
-            fault=ABANDONED_MESSAGE,
-            ended_at=attempt.created_at + ABANDONED_AFTER_SECONDS,
+            attempt, status="failed", fault=ABANDONED_MESSAGE, ended_at=attempt.created_at + ABANDONED_AFTER_SECONDS
         )
     return attempt
 

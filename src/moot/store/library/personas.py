@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database, paginate
 from moot.store.schema.library import persona, persona_usage
-from moot.types.errors import Forbidden, NotFound, UsageError
+from moot.types.errors import Forbidden, UsageError, not_found
 from moot.types.personas import Persona, PersonaChange, PersonaDraft, PersonaPage, level_for_uses
 from moot.types.primitives import new_id
 
@@ -46,8 +46,7 @@ class Personas:
     async def persona_names(self, tenant: str) -> list[str]:
         """Return the names of the tenant's personas, newest first, and then of shipped ones."""
         own = select(persona.c.name).where(persona.c.tenant == tenant).order_by(persona.c.id.desc())
-        async with self._database.read() as connection:
-            found = (await connection.execute(own)).scalars().all()
+        found = await self._database.fetch_values(own)
         return [*found, *(one.name for one in self._shipped.values())]
 
     async def create_persona(self, tenant: str, draft: PersonaDraft) -> Persona:
@@ -69,14 +68,13 @@ class Personas:
         self._reject_if_shipped(id)
         async with self._database.write() as connection:
             if not await drop_persona(connection, tenant, id):
-                raise _persona_not_found(id)
+                raise not_found("persona", id)
 
     async def count_use(self, tenant: str, persona: str, *, completed: bool) -> None:
         once = {"uses": 1, "completed": int(completed)}
         more = {name: persona_usage.c[name] + value for name, value in once.items()}
         counted = self._database.insert_into(persona_usage).values(tenant=tenant, persona=persona, **once)
-        async with self._database.write() as connection:
-            await connection.execute(counted.on_conflict_do_update(index_elements=["tenant", "persona"], set_=more))
+        await self._database.execute(counted.on_conflict_do_update(index_elements=["tenant", "persona"], set_=more))
 
     async def _load_persona(self, connection: AsyncConnection, tenant: str, id: str) -> Persona:
         if id in self._shipped:
@@ -84,7 +82,7 @@ class Personas:
         mine = OWN_PERSONAS.where(persona.c.id == id, persona.c.tenant == tenant)
         row = (await connection.execute(mine)).mappings().first()
         if row is None:
-            raise _persona_not_found(id)
+            raise not_found("persona", id)
         return _make_persona(row)
 
     async def _load_shipped(self, connection: AsyncConnection, tenant: str) -> list[Persona]:
@@ -125,7 +123,3 @@ def _make_persona(row: RowMapping) -> Persona:
 def _use_counts(row: RowMapping | None) -> dict[str, Any]:
     uses, completed = (row["uses"], row["completed"]) if row else (0, 0)
     return {"uses": uses, "success_rate": completed / uses if uses else None, "level": level_for_uses(uses)}
-
-
-def _persona_not_found(id: str) -> NotFound:
-    return NotFound(f"There is no persona {id!r}.")

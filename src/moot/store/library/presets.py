@@ -4,9 +4,9 @@ from msgspec.structs import asdict
 from sqlalchemy import delete, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from moot.store.database import Database, paginate
+from moot.store.database import Database
 from moot.store.schema.library import preset
-from moot.types.errors import Conflict, NotFound
+from moot.types.errors import Conflict, not_found
 from moot.types.presets import Preset, PresetPage
 
 PRESET_COLUMNS = [preset.c[name] for name in Preset.__struct_fields__]
@@ -22,26 +22,18 @@ class Presets:
 
     async def list_presets(self, tenant: str, *, cursor: str | None = None, limit: int = 50) -> PresetPage:
         query = select(*PRESET_COLUMNS).where(preset.c.tenant == tenant)
-        if cursor is not None:
-            query = query.where(preset.c.id < cursor)
-        async with self._database.read() as connection:
-            rows = await connection.execute(query.order_by(preset.c.id.desc()).limit(limit + 1))
-        found = [Preset(**row) for row in rows.mappings()]
-        return PresetPage(*paginate(found, limit, lambda one: one.id))
+        return PresetPage(*await self._database.fetch_page(Preset, query, preset.c.id, cursor, limit))
 
     async def find_preset(self, tenant: str, name: str) -> Preset:
         """Find a preset by name or id. Of several with the same name, return the newest. Raises NotFound."""
         meant = (preset.c.tenant == tenant, or_(preset.c.name == name, preset.c.id == name))
-        async with self._database.read() as connection:
-            rows = await connection.execute(select(*PRESET_COLUMNS).where(*meant).order_by(preset.c.id.desc()))
-            row = rows.mappings().first()
-        if row is None:
-            raise _preset_not_found(name)
-        return Preset(**row)
+        query = select(*PRESET_COLUMNS).where(*meant).order_by(preset.c.id.desc()).limit(1)
+        if (found := await self._database.fetch_struct(Preset, query)) is None:
+            raise not_found("preset", name)
+        return found
 
     async def add_preset(self, tenant: str, new: Preset) -> None:
-        async with self._database.write() as connection:
-            await connection.execute(insert(preset).values(**asdict(new), tenant=tenant))
+        await self._database.execute(insert(preset).values(**asdict(new), tenant=tenant))
 
     async def update_preset(self, tenant: str, before: Preset, after: Preset) -> None:
         """Raise Conflict if the stored preset does not equal `before` any more."""
@@ -53,18 +45,13 @@ class Presets:
 
     async def delete_preset(self, tenant: str, id: str) -> None:
         mine = delete(preset).where(preset.c.id == id, preset.c.tenant == tenant)
-        async with self._database.write() as connection:
-            if not (await connection.execute(mine)).rowcount:
-                raise _preset_not_found(id)
+        if not await self._database.execute(mine):
+            raise not_found("preset", id)
 
 
 async def _load_preset(connection: AsyncConnection, tenant: str, id: str, *, for_update: bool = False) -> Preset:
     query = select(*PRESET_COLUMNS).where(preset.c.id == id, preset.c.tenant == tenant)
     row = (await connection.execute(query.with_for_update() if for_update else query)).mappings().first()
     if row is None:
-        raise _preset_not_found(id)
+        raise not_found("preset", id)
     return Preset(**row)
-
-
-def _preset_not_found(id: str) -> NotFound:
-    return NotFound(f"There is no preset {id!r}.")

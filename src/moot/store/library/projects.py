@@ -8,10 +8,10 @@ from msgspec.structs import asdict
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from moot.store.database import Database, paginate
+from moot.store.database import Database
 from moot.store.library.patterns import load_completed_patterns
 from moot.store.schema.library import post, project
-from moot.types.errors import NotFound
+from moot.types.errors import not_found
 from moot.types.primitives import new_id
 from moot.types.projects import (
     Post,
@@ -41,17 +41,11 @@ class Projects:
 
     async def list_projects(self, tenant: str, *, cursor: str | None = None, limit: int = 50) -> ProjectPage:
         query = select(*PROJECT_COLUMNS).where(project.c.tenant == tenant)
-        if cursor is not None:
-            query = query.where(project.c.id < cursor)
-        async with self._database.read() as connection:
-            rows = await connection.execute(query.order_by(project.c.id.desc()).limit(limit + 1))
-        found = [Project(**row) for row in rows.mappings()]
-        return ProjectPage(*paginate(found, limit, lambda one: one.id))
+        return ProjectPage(*await self._database.fetch_page(Project, query, project.c.id, cursor, limit))
 
     async def create_project(self, tenant: str, draft: ProjectDraft) -> Project:
         new = Project(id=new_id("project"), created_at=time.time(), **asdict(draft))
-        async with self._database.write() as connection:
-            await connection.execute(insert(project).values(**asdict(new), tenant=tenant))
+        await self._database.execute(insert(project).values(**asdict(new), tenant=tenant))
         return new
 
     async def update_project(self, tenant: str, id: str, change: ProjectChange) -> Project:
@@ -64,19 +58,13 @@ class Projects:
     async def delete_project(self, tenant: str, id: str) -> None:
         """Delete a project with its posts and patterns. Discussions and insights stay, without a project."""
         mine = delete(project).where(project.c.id == id, project.c.tenant == tenant)
-        async with self._database.write() as connection:
-            if not (await connection.execute(mine)).rowcount:
-                raise _row_not_found("project", id)
+        if not await self._database.execute(mine):
+            raise not_found("project", id)
 
     async def list_posts(self, tenant: str, id: str, *, cursor: str | None = None, limit: int = 50) -> PostPage:
         query = select(*POST_COLUMNS).where(post.c.project == id, post.c.tenant == tenant)
-        if cursor is not None:
-            query = query.where(post.c.id < cursor)
-        async with self._database.read() as connection:
-            await _load_project(connection, tenant, id)
-            rows = await connection.execute(query.order_by(post.c.id.desc()).limit(limit + 1))
-        found = [Post(**row) for row in rows.mappings()]
-        return PostPage(*paginate(found, limit, lambda one: one.id))
+        await self.get_project(tenant, id)
+        return PostPage(*await self._database.fetch_page(Post, query, post.c.id, cursor, limit))
 
     async def add_post(self, tenant: str, id: str, draft: PostDraft) -> Post:
         now = time.time()
@@ -120,7 +108,7 @@ async def _load_project(connection: AsyncConnection, tenant: str, id: str) -> Pr
     mine = select(*PROJECT_COLUMNS).where(project.c.id == id, project.c.tenant == tenant)
     row = (await connection.execute(mine)).mappings().first()
     if row is None:
-        raise _row_not_found("project", id)
+        raise not_found("project", id)
     return Project(**row)
 
 
@@ -128,7 +116,7 @@ async def _load_post(connection: AsyncConnection, tenant: str, project: str, id:
     mine = (post.c.id == id, post.c.project == project, post.c.tenant == tenant)
     row = (await connection.execute(select(*POST_COLUMNS).where(*mine))).mappings().first()
     if row is None:
-        raise _row_not_found("post", id)
+        raise not_found("post", id)
     return Post(**row)
 
 
@@ -138,7 +126,3 @@ def _post_values(before: Post, change: PostChange) -> dict[str, Any]:
     if published is not UNSET:
         values["published_at"] = (before.published_at or time.time()) if published else None
     return values
-
-
-def _row_not_found(kind: str, id: str) -> NotFound:
-    return NotFound(f"There is no {kind} {id!r}.")

@@ -8,9 +8,8 @@ from collections.abc import Callable, Collection
 from msgspec.structs import asdict
 from sqlalchemy import func, insert, select
 
-from moot.store.billing.charges import add_charges
-from moot.store.database import Database
-from moot.store.retry import retry_while_unavailable
+from moot.store.billing.usage import add_charges
+from moot.store.database import Database, retry_while_unavailable
 from moot.store.schema.discussions import discussion, message
 from moot.store.schema.library import discussion_summary
 from moot.types.billing import Charge, Payer
@@ -40,14 +39,12 @@ class DiscussionSummaries:
         """
         query = select(discussion.c.id, discussion.c.title).where(discussion.c.tenant == tenant)
         newest = query.order_by(discussion.c.updated_at.desc(), discussion.c.id.desc())
-        async with self._database.read() as connection:
-            return [row.id for row in await connection.execute(newest) if matches(row.title)]
+        return [row.id for row in await self._database.fetch_all(newest) if matches(row.title)]
 
     @retry_while_unavailable
     async def count_public_messages(self, discussion_id: str) -> int:
         query = select(func.count()).where(message.c.discussion == discussion_id, *PUBLIC_MESSAGES)
-        async with self._database.read() as connection:
-            return int((await connection.execute(query)).scalar_one())
+        return int(await self._database.fetch_value(query))
 
     @retry_while_unavailable
     async def newest_summary(self, tenant: str, discussion_id: str) -> DiscussionSummary | None:
@@ -55,9 +52,7 @@ class DiscussionSummaries:
             discussion_summary.c.discussion == discussion_id, discussion_summary.c.tenant == tenant
         )
         newest = query.order_by(discussion_summary.c.created_at.desc(), discussion_summary.c.id.desc()).limit(1)
-        async with self._database.read() as connection:
-            row = (await connection.execute(newest)).mappings().first()
-        return DiscussionSummary(**row) if row else None
+        return await self._database.fetch_struct(DiscussionSummary, newest)
 
     @retry_while_unavailable
     async def save_summary(self, payer: Payer, new: DiscussionSummary, charge: Charge) -> None:
@@ -69,6 +64,4 @@ class DiscussionSummaries:
     async def summaries_by_ids(self, tenant: str, ids: Collection[str]) -> dict[str, DiscussionSummary]:
         """Return summaries by id. The result omits unknown ids."""
         query = select(*SUMMARY_COLUMNS).where(discussion_summary.c.id.in_(ids), discussion_summary.c.tenant == tenant)
-        async with self._database.read() as connection:
-            rows = (await connection.execute(query)).mappings()
-            return {row["id"]: DiscussionSummary(**row) for row in rows}
+        return {one.id: one for one in await self._database.fetch_structs(DiscussionSummary, query)}

@@ -7,9 +7,8 @@ from msgspec import Struct
 from msgspec.structs import asdict
 from sqlalchemy import ColumnElement, and_, select, update
 
-from moot.store.database import Database
+from moot.store.database import Database, retry_while_unavailable
 from moot.store.discussions.discussions import notify_discussion_change
-from moot.store.retry import retry_while_unavailable
 from moot.store.schema.runs import approval
 from moot.types.accounts import Caller
 from moot.types.errors import Conflict, NotFound
@@ -60,8 +59,7 @@ class Approvals:
         if not runs:
             return ()
         query = select(approval.c.run).where(approval.c.run.in_(runs), IS_OPEN).distinct()
-        async with self._database.read() as connection:
-            return tuple((await connection.execute(query.order_by(approval.c.run))).scalars())
+        return tuple(await self._database.fetch_values(query.order_by(approval.c.run)))
 
     @retry_while_unavailable
     async def is_always_allowed(self, discussion: str, tool: str) -> bool:
@@ -116,6 +114,4 @@ class Approvals:
                 await notify_discussion_change(self._database, connection, tenant, discussion)
 
     async def _has_row(self, *conditions: ColumnElement[bool]) -> bool:
-        async with self._database.read() as connection:
-            query = select(approval.c.id).where(*conditions).limit(1)
-            return (await connection.execute(query)).first() is not None
+        return await self._database.fetch_first(select(approval.c.id).where(*conditions).limit(1)) is not None

@@ -1,33 +1,32 @@
-"""Event log of runs: batch writes and paged reads.
+"""Event log of runs: batch writes, paged reads, and the analysis results and notices of runs.
+
+Every streamed token is written here, so a batch of events goes directly to the database driver. On Postgres it is one
+statement and one round trip; on SQLite it is one call in the log thread.
 
 Only the current lease of a run can write. Entries with a stale lease are skipped, and the result lists their runs.
 Writing a batch twice has no effect.
 """
 
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
+import msgspec
 from msgspec import Struct
-from sqlalchemy import bindparam, case, func, select, update
+from sqlalchemy import bindparam, case, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from moot.store.billing.charges import add_charges
+from moot.store.billing.usage import add_charges
 from moot.store.database import Database
 from moot.store.discussions.discussions import lock_discussions, message_values, notify_discussion_change
-from moot.store.runs.event_insert import (
-    EventLogEntry,
-    RunEnding,
-    RunRecords,
-    decode_signal,
-    insert_events,
-    insert_events_in_transaction,
-)
-from moot.store.runs.lanes import fail_open_lanes, move_lane
-from moot.store.runs.runs import RunLease
+from moot.store.runs.runs import RunLease, fail_open_lanes, move_lane
 from moot.store.schema.discussions import discussion, message
 from moot.store.schema.runs import analysis_result, run, run_event
-from moot.types.billing import Payer
+from moot.types.billing import Charge, Payer
+from moot.types.debate import Lane
 from moot.types.discussions import LIVE_STATUSES, Message
-from moot.types.errors import NotFound
+from moot.types.errors import not_found
+from moot.types.events import AnalysisResult, Notice, RunStatus
 
 EVENTS_PER_PAGE = 500
 MAX_PAGE_CHARS = 256 * 1024  # the event that exceeds this is the last of its page
@@ -41,6 +40,65 @@ NEWEST_SEQ = (
 TURN_COLUMNS = (message.c.run, message.c.stage, message.c.round, message.c.participant)
 NUMBER_BY_ID = select(message.c.seq).where(message.c.id == bindparam("of_id"))
 NUMBER_BY_TURN = select(message.c.seq).where(*(column == bindparam(f"of_{column.name}") for column in TURN_COLUMNS))
+
+RUNS_PER_SIGNAL = 150  # a NOTIFY payload must be shorter than 8,000 bytes
+
+# `owned` is the fence: it keeps the runs whose epoch is still current. A new lease increments the epoch, and FOR SHARE
+# makes it wait until this batch commits. All writers lock rows in the same order, so they cannot deadlock.
+POSTGRES_INSERT = """
+WITH owned AS MATERIALIZED (
+  SELECT run.id FROM unnest($1::text[], $2::int[]) AS held (id, epoch)
+  JOIN run ON run.id = held.id AND run.epoch = held.epoch
+  ORDER BY run.id FOR SHARE OF run
+), added AS (
+  INSERT INTO run_event (run, seq, body)
+  SELECT new.run, new.seq, new.body FROM unnest($3::text[], $4::bigint[], $5::text[]) AS new (run, seq, body)
+  JOIN owned ON owned.id = new.run
+  ON CONFLICT DO NOTHING
+), notified AS MATERIALIZED (
+  SELECT count(pg_notify('moot_events', signal)) FROM unnest($6::text[]) AS signal
+)
+SELECT owned.id FROM owned, notified
+"""
+SQLITE_OWNED = """
+SELECT run.id FROM json_each(?) AS held
+JOIN run ON run.id = held.value ->> 0 AND run.epoch = held.value ->> 1
+"""
+SQLITE_INSERT = """
+INSERT INTO run_event (run, seq, body)
+SELECT run.id, new.value ->> 2, new.value ->> 3 FROM json_each(?) AS new
+JOIN run ON run.id = new.value ->> 0 AND run.epoch = new.value ->> 1
+WHERE true ON CONFLICT DO NOTHING
+"""
+
+ResultOrNotice = AnalysisResult | Notice
+NOTICE_KEY_PREFIX = "notice/"  # followed by the seq, because a notice has no cache key
+_decode_event = msgspec.json.Decoder(ResultOrNotice).decode
+
+
+class RunEnding(Struct, frozen=True):
+    status: RunStatus
+    ended_at: float
+    applied_revision: int = 0  # the run continues if a newer revision was requested
+
+
+class RunRecords(Struct, frozen=True):
+    """Rows of other tables that commit in the same transaction as the events."""
+
+    messages: list[Message] = []  # finished turns
+    lanes: list[Lane] = []  # new states in a debate
+    analysis_results: dict[str, str] = {}  # cache key: JSON of the event
+    charges: list[Charge] = []
+
+
+class EventLogEntry(Struct, frozen=True):
+    """The part of a batch that belongs to one run."""
+
+    lease: RunLease
+    first_seq: int  # seq of the first body; the others follow without gaps
+    bodies: list[str]  # JSON of the events
+    records: RunRecords | None = None
+    ending: RunEnding | None = None
 
 
 class WriteResult(Struct, frozen=True):
@@ -60,17 +118,15 @@ class EventLog:
     async def read_events(self, id: str, after: int) -> list[tuple[int, str]]:
         """Return a page of `(seq, body)` after seq `after`; an empty list if there are no more events."""
         query = select(run_event.c.seq, run_event.c.body).where(run_event.c.run == id, run_event.c.seq > after)
-        async with self._database.read() as connection:
-            rows = await connection.execute(query.order_by(run_event.c.seq).limit(EVENTS_PER_PAGE))
-            return _limit_page([(seq, body) for seq, body in rows])
+        rows = await self._database.fetch_all(query.order_by(run_event.c.seq).limit(EVENTS_PER_PAGE))
+        return _limit_page([(seq, body) for seq, body in rows])
 
     async def newest_seqs(self, runs: Sequence[str]) -> dict[str, int]:
         """Return the newest seq of each run. On SQLite the dict is empty: no other process writes events."""
         if not self._database.is_postgres:
             return {}
         query = select(run.c.id, NEWEST_SEQ).where(run.c.id.in_(runs))
-        async with self._database.read() as connection:
-            return {row.id: row.newest for row in await connection.execute(query)}
+        return {row.id: row.newest for row in await self._database.fetch_all(query)}
 
     def read_signal(self, signal: str) -> Iterator[tuple[str, int]]:
         return decode_signal(self._database.instance_id, signal)
@@ -78,19 +134,17 @@ class EventLog:
     async def run_progress(self, tenant: str, id: str) -> RunProgress:
         """Read status and newest seq in one query, so that they are consistent. Raises NotFound."""
         query = select(run.c.status, NEWEST_SEQ).where(run.c.id == id, run.c.tenant == tenant)
-        async with self._database.read() as connection:
-            row = (await connection.execute(query)).first()
+        row = await self._database.fetch_first(query)
         if row is None:
-            raise NotFound(f"There is no run {id!r}.")
+            raise not_found("run", id)
         return RunProgress(row.status in LIVE_STATUSES, row.newest)
 
     async def discussion_progress(self, tenant: str, discussion: str) -> dict[str, RunProgress]:
         """Return the progress of all runs in one query, oldest run first."""
         mine = (run.c.discussion == discussion, run.c.tenant == tenant)
         query = select(run.c.id, run.c.status, NEWEST_SEQ).where(*mine).order_by(run.c.id)
-        async with self._database.read() as connection:
-            rows = await connection.execute(query)
-            return {row.id: RunProgress(row.status in LIVE_STATUSES, row.newest) for row in rows}
+        rows = await self._database.fetch_all(query)
+        return {row.id: RunProgress(row.status in LIVE_STATUSES, row.newest) for row in rows}
 
     async def write_entries(self, entries: Sequence[EventLogEntry]) -> WriteResult:
         if any(entry.records or entry.ending for entry in entries):
@@ -171,3 +225,87 @@ def _limit_page(rows: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
         if size >= MAX_PAGE_CHARS:
             break
     return page
+
+
+async def insert_events(database: Database, entries: Sequence[EventLogEntry]) -> set[str]:
+    """Return the ids of runs whose lease is still valid. Events of other runs are not inserted."""
+    if database.is_postgres:
+        arguments = _postgres_arguments(database.instance_id, entries)
+        async with database.log_connection() as connection:
+            return {row[0] for row in await connection.fetch(POSTGRES_INSERT, *arguments)}
+    return await database.run_on_log_thread(lambda connection: _insert_into_sqlite(connection, entries))
+
+
+async def insert_events_in_transaction(
+    database: Database, connection: AsyncConnection, entries: Sequence[EventLogEntry]
+) -> set[str]:
+    """Insert events in a larger transaction. The runs stay locked until it ends, so the lease stays valid."""
+    if database.is_postgres:
+        arguments = _postgres_arguments(database.instance_id, entries)
+        return set((await connection.exec_driver_sql(POSTGRES_INSERT, arguments)).scalars())
+    leases, events = _sqlite_arguments(entries)
+    owned = set((await connection.exec_driver_sql(SQLITE_OWNED, (leases,))).scalars())
+    await connection.exec_driver_sql(SQLITE_INSERT, (events,))
+    return owned
+
+
+def encode_signals(sender: str, entries: Sequence[EventLogEntry]) -> Iterator[str]:
+    """Yield NOTIFY payloads that wake readers in other processes: `sender,run:seq,run:seq`, with the newest seq."""
+    ends = [f"{entry.lease.run}:{entry.first_seq + len(entry.bodies) - 1}" for entry in entries if entry.bodies]
+    for at in range(0, len(ends), RUNS_PER_SIGNAL):
+        yield ",".join((sender, *ends[at : at + RUNS_PER_SIGNAL]))
+
+
+def decode_signal(own_instance: str, signal: str) -> Iterator[tuple[str, int]]:
+    """Yield each run with its newest seq. A signal of this process yields nothing."""
+    sender, *ends = signal.split(",")
+    if sender != own_instance:
+        for run, _, newest in (end.partition(":") for end in ends):
+            yield run, int(newest)
+
+
+def _postgres_arguments(sender: str, entries: Sequence[EventLogEntry]) -> tuple[list[Any], ...]:
+    return (
+        [entry.lease.run for entry in entries],
+        [entry.lease.epoch for entry in entries],
+        [entry.lease.run for entry in entries for _ in entry.bodies],
+        [seq for entry in entries for seq, _ in enumerate(entry.bodies, entry.first_seq)],
+        [body for entry in entries for body in entry.bodies],
+        list(encode_signals(sender, entries)),
+    )
+
+
+def _insert_into_sqlite(connection: sqlite3.Connection, entries: Sequence[EventLogEntry]) -> set[str]:
+    leases, events = _sqlite_arguments(entries)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        owned = {run for (run,) in connection.execute(SQLITE_OWNED, (leases,))}
+        connection.execute(SQLITE_INSERT, (events,))
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.rollback()
+        raise
+    return owned
+
+
+def _sqlite_arguments(entries: Sequence[EventLogEntry]) -> tuple[str, str]:
+    """Return the leases and the events as JSON arrays."""
+    leases = [(entry.lease.run, entry.lease.epoch) for entry in entries]
+    events = [
+        (entry.lease.run, entry.lease.epoch, seq, body)
+        for entry in entries
+        for seq, body in enumerate(entry.bodies, entry.first_seq)
+    ]
+    return msgspec.json.encode(leases).decode(), msgspec.json.encode(events).decode()
+
+
+async def load_results_and_notices(
+    database: Database, runs: Collection[str], *kinds: type[ResultOrNotice]
+) -> list[ResultOrNotice]:
+    """Return the events of these types, or of all types by default, sorted by run and seq."""
+    query = select(analysis_result.c.body).where(analysis_result.c.run.in_(runs))
+    if kinds:  # the tag is always the first field
+        starts = (f'{{"type":"{kind.__struct_config__.tag}",' for kind in kinds)
+        query = query.where(or_(*(analysis_result.c.body.startswith(start, autoescape=True) for start in starts)))
+    events = [_decode_event(body) for body in await database.fetch_values(query)]
+    return sorted(events, key=lambda one: (one.run, one.seq))

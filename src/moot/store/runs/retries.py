@@ -9,13 +9,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
 from moot.store.discussions.discussions import RUN_COLUMNS, lock_discussions, notify_discussion_change
-from moot.store.runs.lanes import move_lane
-from moot.store.runs.workers import lock_worker
+from moot.store.runs.runs import lock_worker, move_lane
 from moot.store.schema.discussions import message
 from moot.store.schema.runs import lane, run
 from moot.types.debate import Lane, LaneStatus
 from moot.types.discussions import LIVE_STATUSES, Run
-from moot.types.errors import Conflict, NotFound
+from moot.types.errors import Conflict, NotFound, not_found
 from moot.types.events import ANSWERED_STATUSES
 from moot.types.model_info import ModelLimits
 from moot.types.run_plan import RunPlan
@@ -47,8 +46,8 @@ class Retries:
     ) -> RetriedRun:
         """Retry one participant, optionally with another model, or by default all that failed.
 
-        `reserve` runs in the same transaction and raises if the budget is too small. `measures` are the limits of the
-        model. Raises NotFound, or Conflict if the run is being stopped or there is nothing to retry.
+        `reserve` runs in the same transaction and raises if the budget is too small. `model_limits` are the limits of
+        the model. Raises NotFound, or Conflict if the run is being stopped or there is nothing to retry.
         """
         async with self._database.write() as connection:
             row = await self._lock_run(connection, tenant, id)
@@ -68,7 +67,7 @@ class Retries:
         mine = (run.c.id == id, run.c.tenant == tenant)
         discussion = (await connection.execute(select(run.c.discussion).where(*mine))).scalar()
         if discussion is None:
-            raise NotFound(f"There is no run {id!r}.")
+            raise not_found("run", id)
         await lock_discussions(connection, [discussion])
         row = (await connection.execute(select(*RETRY_COLUMNS).where(*mine).with_for_update())).mappings().one()
         await _reject_concurrent_version(connection, dict(row))

@@ -1,25 +1,33 @@
-"""Runs: creation, leases of workers, and commands such as stop and retry."""
+"""Runs: creation, leases of workers, commands such as stop and retry, lanes of debates, and the workers."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Select, func, insert, select, update
+from sqlalchemy import Select, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from moot.store.database import Database
+from moot.store.database import Database, retry_while_unavailable
 from moot.store.discussions.discussions import RUN_COLUMNS
-from moot.store.retry import retry_while_unavailable
-from moot.store.runs.lanes import add_lanes
-from moot.store.runs.workers import lock_worker
-from moot.store.schema.runs import approval, run, run_event
+from moot.store.schema.runs import approval, lane, run, run_event, worker
 from moot.types.billing import Payer
+from moot.types.debate import Lane, LaneStatus
 from moot.types.discussions import LIVE_STATUSES, Run
-from moot.types.errors import NotFound
+from moot.types.errors import NotFound, ShuttingDown, not_found
 from moot.types.events import StopReason
 from moot.types.run_plan import RunPlan
 from moot.types.tools import ApprovalDecision
+
+LANE_COLUMNS = [lane.c[name] for name in Lane.__struct_fields__]
+ALLOWED_PREVIOUS: Mapping[LaneStatus, Sequence[LaneStatus]] = {
+    "initial": (),
+    "debate": ("initial",),
+    "complete": ("initial", "debate"),
+    "error": ("initial", "debate", "complete"),  # a complete lane may still debate, and fail
+}
+UNFINISHED_ERROR = "The run ended before this participant answered."
 
 
 class RetryCommand(Struct, frozen=True):
@@ -58,18 +66,15 @@ class Runs:
 
     async def get_run(self, tenant: str, id: str) -> Run:
         query = select(*RUN_COLUMNS).where(run.c.id == id, run.c.tenant == tenant)
-        async with self._database.read() as connection:
-            row = (await connection.execute(query)).mappings().first()
-        if row is None:
-            raise NotFound(f"There is no run {id!r}.")
-        return Run(**row)
+        if (found := await self._database.fetch_struct(Run, query)) is None:
+            raise not_found("run", id)
+        return found
 
     async def list_runs(self, tenant: str, discussion: str) -> tuple[Run, ...]:
         """Return the runs in the order of the messages that they answer."""
         mine = (run.c.discussion == discussion, run.c.tenant == tenant)
         query = select(*RUN_COLUMNS).where(*mine).order_by(run.c.position, run.c.created_at, run.c.id)
-        async with self._database.read() as connection:
-            return tuple(Run(**row) for row in (await connection.execute(query)).mappings())
+        return await self._database.fetch_structs(Run, query)
 
     async def get_plan(self, id: str) -> RunPlan:
         async with self._database.read() as connection:
@@ -108,16 +113,17 @@ class Runs:
         """Return the revision to execute next, or None if the run does not wait for this worker."""
         waiting = (run.c.id == id, run.c.worker == worker, run.c.status == "waiting")
         query = select(run.c.running_revision).where(*waiting)
-        async with self._database.read() as connection:
-            revision: int | None = (await connection.execute(query)).scalar()
+        revision: int | None = await self._database.fetch_value(query)
         return revision
 
     @retry_while_unavailable
     async def pending_commands(self, id: str) -> RunCommands:
         columns = (run.c.stop_reason, run.c.stopped_participants, run.c.revision, run.c.retries, run.c.plan)
+        known = approval.c.decision.in_(get_args(ApprovalDecision))
+        decided = select(approval.c.id, approval.c.decision).where(approval.c.run == id, known)
         async with self._database.read() as connection:
             row = (await connection.execute(select(*columns).where(run.c.id == id))).first()
-            decisions = {one.id: one.decision for one in await connection.execute(_decisions_query(id))}
+            decisions = {one.id: one.decision for one in await connection.execute(decided)}
         if row is None:  # deleted
             return RunCommands("stopped_by_user", ())
         retry = RetryCommand(row.revision, row.retries, row.plan) if row.retries else None
@@ -133,7 +139,7 @@ class Runs:
         async with self._database.write() as connection:
             row = (await connection.execute(query)).mappings().first()
             if row is None:
-                raise NotFound(f"There is no run {id!r}.")
+                raise not_found("run", id)
             found = Run(**{name: row[name] for name in Run.__struct_fields__})
             if participant is not None and participant not in [who.id for who in row["plan"].participants]:
                 raise NotFound(f"This run has no participant {participant!r}.")
@@ -151,20 +157,78 @@ class Runs:
     @retry_while_unavailable
     async def has_earlier_live_run(self, id: str) -> bool:
         """Return whether an earlier run of the same discussion is still live."""
-        async with self._database.read() as connection:
-            return (await connection.execute(_earlier_live_query(id).limit(1))).first() is not None
+        return await self._database.fetch_first(_earlier_live_query(id).limit(1)) is not None
 
     @retry_while_unavailable
     async def list_worker_runs(self, worker: str) -> Sequence[tuple[str, int]]:
         """Return id and revision of the live runs assigned to a worker."""
         query = select(run.c.id, run.c.running_revision).where(run.c.worker == worker, run.c.status.in_(LIVE_STATUSES))
-        async with self._database.read() as connection:
-            return [(row.id, row.running_revision) for row in await connection.execute(query.order_by(run.c.id))]
+        return [(row.id, row.running_revision) for row in await self._database.fetch_all(query.order_by(run.c.id))]
 
 
-def _decisions_query(id: str) -> Select[tuple[str, str]]:
-    known = approval.c.decision.in_(get_args(ApprovalDecision))
-    return select(approval.c.id, approval.c.decision).where(approval.c.run == id, known)
+class Lanes:
+    """Lanes of a debate: the state of each participant. Only `move_lane` changes a state."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def lanes_by_participant(self, run: str) -> dict[str, Lane]:
+        query = select(*LANE_COLUMNS).where(lane.c.run == run)
+        return {one.participant: one for one in await self._database.fetch_structs(Lane, query)}
+
+
+class WorkerState(NamedTuple):
+    heartbeats: int  # a counter, because clocks of servers differ
+    successor: str | None  # id of the worker that takes over; its own id after it left
+
+
+class WorkerRegistry:
+    """The workers on one Postgres database, with heartbeats and takeovers.
+
+    A transaction that gives a run to a worker holds a shared lock on the row of that worker. A takeover locks the row
+    exclusively. Therefore no worker gets a run after its takeover has begun.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def register(self, id: str) -> None:
+        await self._database.execute(insert(worker).values(id=id, heartbeats=0, created_at=time.time()))
+
+    async def mark_as_left(self, id: str) -> None:
+        """Let other workers take over remaining runs at once, before the lease times out."""
+        await self._database.execute(update(worker).where(worker.c.id == id).values(successor=id))
+
+    async def register_as_left(self, id: str) -> None:
+        """Register a worker that owns runs but has no row, so that a live worker takes over. Idempotent."""
+        left = self._database.insert_into(worker).values(id=id, heartbeats=0, successor=id, created_at=time.time())
+        await self._database.execute(left.on_conflict_do_nothing())
+
+    async def send_heartbeat(self, id: str) -> bool:
+        """Return False if another worker is taking over: the caller is fenced."""
+        mine = update(worker).where(worker.c.id == id, worker.c.successor.is_(None))
+        return bool(await self._database.execute(mine.values(heartbeats=worker.c.heartbeats + 1)))
+
+    async def worker_states(self) -> dict[str, WorkerState]:
+        query = select(worker.c.id, worker.c.heartbeats, worker.c.successor)
+        return {row.id: WorkerState(row.heartbeats, row.successor) for row in await self._database.fetch_all(query)}
+
+    async def begin_takeover(self, id: str, state: WorkerState, successor: str) -> bool:
+        """Return whether `successor` may take over.
+
+        It may not if the worker sent a heartbeat since `state`, if another worker was first, or if the row is locked. A
+        locked row means that the worker is getting a run, so it is alive.
+        """
+        same = (worker.c.heartbeats == state.heartbeats, worker.c.successor.is_not_distinct_from(state.successor))
+        locked = select(worker.c.id).where(worker.c.id == id, *same).with_for_update(skip_locked=True)
+        async with self._database.write() as connection:
+            if (await connection.execute(locked)).first() is None:
+                return False
+            await connection.execute(update(worker).where(worker.c.id == id).values(successor=successor))
+        return True
+
+    async def deregister(self, id: str) -> None:
+        await self._database.execute(delete(worker).where(worker.c.id == id))
 
 
 def _earlier_live_query(id: str) -> Select[tuple[str]]:
@@ -193,3 +257,38 @@ async def interrupt_runs(database: Database, connection: AsyncConnection, discus
     )
     for id in (await connection.execute(query)).scalars().all():
         await database.notify(connection, "moot_control", id)
+
+
+async def add_lanes(connection: AsyncConnection, run: str, participants: Iterable[str]) -> None:
+    rows = [{"run": run, "participant": who, "status": "initial", "late": False} for who in participants]
+    await connection.execute(insert(lane), rows)
+
+
+async def fail_open_lanes(connection: AsyncConnection, run: str) -> None:
+    """Set unfinished lanes of an ended run to `error`, so that a user can retry them."""
+    unfinished = select(lane.c.participant).where(lane.c.run == run, lane.c.status.in_(("initial", "debate")))
+    for participant in (await connection.execute(unfinished)).scalars().all():
+        await move_lane(connection, run, Lane(participant=participant, status="error", error=UNFINISHED_ERROR))
+
+
+async def move_lane(connection: AsyncConnection, run: str, new_lane: Lane, *, retry: bool = False) -> bool:
+    """Return whether the state changed. A transition that is not allowed changes nothing.
+
+    Only a retry leaves the `error` state, so a late answer cannot complete a failed lane.
+    """
+    before = ("error",) if retry else ALLOWED_PREVIOUS[new_lane.status]
+    moved = (
+        update(lane)
+        .where(lane.c.run == run, lane.c.participant == new_lane.participant, lane.c.status.in_(before))
+        .values(status=new_lane.status, error=new_lane.error, late=new_lane.late)
+    )
+    return (await connection.execute(moved)).rowcount == 1
+
+
+async def lock_worker(connection: AsyncConnection, id: str) -> None:
+    """Block takeovers of this worker until the transaction ends. Raises ShuttingDown if one has begun."""
+    if connection.dialect.name == "sqlite":
+        return  # one worker per file, without a registry
+    mine = select(worker.c.id).where(worker.c.id == id, worker.c.successor.is_(None))
+    if (await connection.execute(mine.with_for_update(read=True, key_share=True))).first() is None:
+        raise ShuttingDown("This server is shutting down. Try again in a moment.")

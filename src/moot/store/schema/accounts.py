@@ -1,16 +1,16 @@
 """Tables of accounts: tenants, logins, tokens, provider keys, tool servers."""
 
-from sqlalchemy import Column, Float, ForeignKey, Index, LargeBinary, Table, Text
+from sqlalchemy import Column, Float, Index, LargeBinary, Table, Text
 
-from moot.store.schema.columns import foreign_key, id_column, metadata, tenant_column, time_column
+from moot.store.schema.columns import foreign_key, key_column, metadata, time_column
 
-tenant = Table("tenant", metadata, id_column(), Column("name", Text, nullable=False), time_column())
+tenant = Table("tenant", metadata, key_column(), Column("name", Text, nullable=False), time_column())
 
 account = Table(
     "account",
     metadata,
-    id_column(),
-    tenant_column(),
+    key_column(),
+    foreign_key("tenant"),
     Column("name", Text, nullable=False, unique=True),
     Column("password", Text, nullable=True),  # argon2 hash; None: cannot log in
     Column("weekly_budget_usd", Float(53), nullable=True),  # US dollars per week; None: the default limit
@@ -20,7 +20,7 @@ account = Table(
 session = Table(
     "session",
     metadata,
-    Column("hash", Text, primary_key=True),
+    key_column("hash"),
     foreign_key("account"),
     time_column(),
     time_column("expires_at"),
@@ -30,7 +30,7 @@ session = Table(
 token = Table(
     "token",
     metadata,
-    id_column(),
+    key_column(),
     foreign_key("account"),
     Column("hash", Text, nullable=False, unique=True),
     Column("name", Text, nullable=False),
@@ -41,8 +41,8 @@ token = Table(
 provider_key = Table(
     "provider_key",
     metadata,
-    Column("tenant", Text, ForeignKey("tenant.id", ondelete="CASCADE"), primary_key=True),
-    Column("provider", Text, primary_key=True),
+    foreign_key("tenant", primary_key=True),
+    key_column("provider"),
     Column("origin", Text, nullable=False),  # the only server that may receive the key
     Column("sealed", LargeBinary, nullable=False),  # encrypted key
     time_column(),
@@ -51,8 +51,8 @@ provider_key = Table(
 tool_server = Table(
     "tool_server",
     metadata,
-    Column("tenant", Text, ForeignKey("tenant.id", ondelete="CASCADE"), primary_key=True),
-    Column("name", Text, primary_key=True),
+    foreign_key("tenant", primary_key=True),
+    key_column("name"),
     Column("url", Text, nullable=False),
     Column("sealed", LargeBinary, nullable=False),  # encrypted headers
     time_column(),

@@ -1,14 +1,14 @@
 """Tables of charges, budgets and token counts."""
 
-from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Table, Text
+from sqlalchemy import BigInteger, Column, Float, Index, Table
 
-from moot.store.schema.columns import Json, id_column, metadata, tenant_column, time_column
+from moot.store.schema.columns import Json, foreign_key, key_column, metadata, text_columns, time_column
 from moot.types.chunks import Usage
 
 token_rate = Table(  # counts reported by providers, to estimate tokens
     "token_rate",
     metadata,
-    Column("model", Text, primary_key=True),
+    key_column("model"),
     Column("characters", BigInteger, nullable=False),
     Column("tokens", BigInteger, nullable=False),
 )
@@ -16,14 +16,10 @@ token_rate = Table(  # counts reported by providers, to estimate tokens
 charge = Table(  # cost of model calls, one row per turn; stays when the discussion is deleted
     "charge",
     metadata,
-    id_column(),
-    tenant_column(),
-    Column("account", Text, nullable=True),
-    Column("discussion", Text, nullable=True),
-    Column("run", Text, nullable=True),
-    Column("participant", Text, nullable=True),
-    Column("purpose", Text, nullable=False),
-    Column("model", Text, nullable=False),
+    key_column(),
+    foreign_key("tenant"),
+    *text_columns("account", "discussion", "run", "participant", nullable=True),
+    *text_columns("purpose", "model"),
     Column("usage", Json(Usage), nullable=False),
     Column("cost_usd", Float(53), nullable=True),
     time_column(),
@@ -34,7 +30,7 @@ charge = Table(  # cost of model calls, one row per turn; stays when the discuss
 budget_reset = Table(  # a week whose budget was reset, and when
     "budget_reset",
     metadata,
-    Column("account", Text, ForeignKey("account.id", ondelete="CASCADE"), primary_key=True),
+    foreign_key("account", primary_key=True),
     Column("week", Float(53), primary_key=True),
     time_column(),
 )

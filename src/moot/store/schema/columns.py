@@ -5,6 +5,8 @@ from typing import Any
 import msgspec
 from sqlalchemy import BigInteger, Column, Dialect, Float, ForeignKey, Integer, MetaData, Text, TypeDecorator
 
+from moot.types.modes import MODES
+
 
 class Json(TypeDecorator[Any]):
     """A column that stores a value as JSON text and validates its type when it is read."""
@@ -40,8 +42,8 @@ metadata = MetaData(
 )
 
 
-def id_column() -> Column[str]:
-    return Column("id", Text, primary_key=True)
+def key_column(name: str = "id") -> Column[str]:
+    return Column(name, Text, primary_key=True)
 
 
 def sequence_columns() -> tuple[Column[int], Column[str]]:
@@ -52,17 +54,20 @@ def sequence_columns() -> tuple[Column[int], Column[str]]:
     )
 
 
-def foreign_key(table: str, *, nullable: bool = False, on_delete: str = "CASCADE", name: str = "") -> Column[str]:
+def foreign_key(
+    table: str, *, nullable: bool = False, primary_key: bool = False, on_delete: str = "CASCADE"
+) -> Column[str]:
     """Reference a row of another table. Deleting that row deletes this one, or with SET NULL clears the column."""
-    return Column(name or table, Text, ForeignKey(f"{table}.id", ondelete=on_delete), nullable=nullable)
+    reference = ForeignKey(f"{table}.id", ondelete=on_delete)
+    return Column(table, Text, reference, nullable=nullable, primary_key=primary_key)
 
 
-def tenant_column() -> Column[str]:
-    return foreign_key("tenant")
+def text_columns(*names: str, nullable: bool = False, default: str | None = None) -> list[Column[str]]:
+    return [Column(name, Text, nullable=nullable, server_default=default) for name in names]
 
 
-def text_column(name: str) -> Column[str]:
-    return Column(name, Text, nullable=False, server_default="")
+def mode_option_columns() -> list[Column[Any]]:
+    return [Column(mode, Json(spec.options), nullable=True) for mode, spec in MODES.items() if spec.options]
 
 
 def time_column(name: str = "created_at", *, nullable: bool = False) -> Column[float]:

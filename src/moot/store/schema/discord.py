@@ -1,15 +1,15 @@
 """Tables of Discord channels and of delivery to them."""
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, Table, Text
+from sqlalchemy import Column, Index, Integer, Table, Text
 
-from moot.store.schema.columns import Json, foreign_key, id_column, metadata, tenant_column, time_column
+from moot.store.schema.columns import Json, foreign_key, key_column, metadata, time_column
 from moot.types.participants import Participant
 
 channel = Table(  # Discord channel and the discussion bound to it
     "channel",
     metadata,
-    id_column(),
-    tenant_column(),
+    key_column(),
+    foreign_key("tenant"),
     Column("guild", Text, nullable=False),
     foreign_key("discussion", nullable=True, on_delete="SET NULL"),
     Column("mode", Text, nullable=False),
@@ -24,7 +24,7 @@ channel = Table(  # Discord channel and the discussion bound to it
 channel_message = Table(  # queue: received in a channel, not sent to the discussion yet
     "channel_message",
     metadata,
-    id_column(),
+    key_column(),
     foreign_key("channel"),
     time_column(),
     Index(None, "channel"),
@@ -33,8 +33,8 @@ channel_message = Table(  # queue: received in a channel, not sent to the discus
 channel_run = Table(  # delivery progress of a run in a channel
     "channel_run",
     metadata,
-    Column("channel", Text, ForeignKey("channel.id", ondelete="CASCADE"), primary_key=True),
-    Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
+    foreign_key("channel", primary_key=True),
+    foreign_key("run", primary_key=True),
     Column("seq", Integer, nullable=False),  # last delivered event
     Column("message", Text, nullable=True),  # id of the Discord message that it answers
     Column("author", Text, nullable=True),
@@ -44,8 +44,8 @@ channel_run = Table(  # delivery progress of a run in a channel
 channel_post = Table(  # Discord message with a part of a run
     "channel_post",
     metadata,
-    Column("channel", Text, ForeignKey("channel.id", ondelete="CASCADE"), primary_key=True),
-    Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
+    foreign_key("channel", primary_key=True),
+    foreign_key("run", primary_key=True),
     Column("position", Integer, primary_key=True),
     Column("message", Text, nullable=True),  # Discord id; None until the response arrives
     Index(None, "run"),
@@ -54,8 +54,8 @@ channel_post = Table(  # Discord message with a part of a run
 channel_memory = Table(  # summary of older messages in a channel, per participant
     "channel_memory",
     metadata,
-    Column("channel", Text, ForeignKey("channel.id", ondelete="CASCADE"), primary_key=True),
-    Column("participant", Text, primary_key=True),
+    foreign_key("channel", primary_key=True),
+    key_column("participant"),
     Column("text", Text, nullable=False),
     Column("discussions", Json(tuple[str, ...]), nullable=False),
     time_column("covers_until"),  # time of the newest message that it covers

@@ -1,22 +1,21 @@
 """Tables of discussions, messages and files."""
 
-from sqlalchemy import Boolean, Column, Float, ForeignKey, Index, Integer, LargeBinary, Table, Text, UniqueConstraint
+from sqlalchemy import Boolean, Column, Float, Index, Integer, LargeBinary, Table, Text, UniqueConstraint
 
 from moot.store.schema.columns import (
     Json,
     Number,
     Strings,
     foreign_key,
-    id_column,
+    key_column,
     metadata,
+    mode_option_columns,
     sequence_columns,
-    tenant_column,
-    text_column,
+    text_columns,
     time_column,
 )
 from moot.types.chunks import Usage
 from moot.types.faults import Fault
-from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions
 from moot.types.participants import Participant
 from moot.types.tools import ToolUse
 
@@ -24,21 +23,15 @@ discussion = Table(
     "discussion",
     metadata,
     *sequence_columns(),
-    tenant_column(),
+    foreign_key("tenant"),
     foreign_key("account", nullable=True, on_delete="SET NULL"),
-    Column("title", Text, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("mode", Text, nullable=False),
+    *text_columns("title", "status", "mode"),
     Column("participants", Json(tuple[Participant, ...]), nullable=False),
     Column("rounds", Integer, nullable=False),
     Column("persona", Text, nullable=True),
     foreign_key("project", nullable=True, on_delete="SET NULL"),
-    Column("language", Text, nullable=True),
-    Column("model", Text, nullable=True),
-    Column("task_model", Text, nullable=True),
-    Column("debate", Json(DebateOptions), nullable=True),
-    Column("advisors", Json(AdvisorOptions), nullable=True),
-    Column("directed", Json(DirectedOptions), nullable=True),
+    *text_columns("language", "model", "task_model", nullable=True),
+    *mode_option_columns(),
     Column("summary", Text, nullable=True),
     Column("usefulness", Float(53), nullable=True),
     time_column("exported_at", nullable=True),
@@ -53,20 +46,15 @@ message = Table(
     metadata,
     *sequence_columns(),
     Column("position", Number, nullable=False),  # that of its run, so that runs never interleave
-    tenant_column(),
+    foreign_key("tenant"),
     foreign_key("discussion"),
     foreign_key("run", nullable=True),
-    Column("role", Text, nullable=False),
-    Column("content", Text, nullable=False),
-    Column("participant", Text, nullable=True),
-    Column("name", Text, nullable=True),
-    Column("stage", Text, nullable=True),
+    *text_columns("role", "content"),
+    *text_columns("participant", "name", "stage", nullable=True),
     Column("round", Integer, nullable=False, server_default="0"),
     Column("status", Text, nullable=False),
-    text_column("thoughts"),
-    text_column("details"),
-    Column("provider", Text, nullable=True),
-    Column("model", Text, nullable=True),
+    *text_columns("thoughts", "details", default=""),
+    *text_columns("provider", "model", nullable=True),
     Column("usage", Json(Usage), nullable=True),
     Column("cost_usd", Float(53), nullable=True),
     Column("latency_seconds", Float(53), nullable=True),
@@ -93,19 +81,18 @@ message = Table(
 blob = Table(  # file contents, stored once per hash
     "blob",
     metadata,
-    Column("tenant", Text, ForeignKey("tenant.id", ondelete="CASCADE"), primary_key=True),
-    Column("sha256", Text, primary_key=True),
+    foreign_key("tenant", primary_key=True),
+    key_column("sha256"),
     Column("data", LargeBinary, nullable=False),
 )
 
 file = Table(
     "file",
     metadata,
-    id_column(),
-    tenant_column(),
+    key_column(),
+    foreign_key("tenant"),
     foreign_key("account", nullable=True, on_delete="SET NULL"),
-    Column("name", Text, nullable=False),
-    Column("media_type", Text, nullable=False),
+    *text_columns("name", "media_type"),
     Column("size", Integer, nullable=False),
     Column("sha256", Text, nullable=False),
     time_column(),

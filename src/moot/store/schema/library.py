@@ -1,34 +1,31 @@
 """Tables of the library: personas, projects, presets, knowledge, evaluations."""
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table, Text
+from sqlalchemy import Column, Index, Integer, LargeBinary, Table, Text
 
 from moot.store.schema.columns import (
     Json,
     Strings,
     foreign_key,
-    id_column,
+    key_column,
     metadata,
+    mode_option_columns,
     sequence_columns,
-    tenant_column,
-    text_column,
+    text_columns,
     time_column,
 )
 from moot.types.evaluations import Improvement, Verdict
-from moot.types.modes import AdvisorOptions, DebateOptions, DirectedOptions
 from moot.types.participants import Participant
 
 persona = Table(
     "persona",
     metadata,
-    id_column(),
-    tenant_column(),
+    key_column(),
+    foreign_key("tenant"),
     Column("name", Text, nullable=False),
-    text_column("description"),
-    text_column("system_prompt"),
+    *text_columns("description", "system_prompt", default=""),
     Column("traits", Json(Strings), nullable=False),
     Column("specialisations", Json(Strings), nullable=False),
-    text_column("category"),
-    text_column("colour"),
+    *text_columns("category", "colour", default=""),
     time_column(),
     Index(None, "tenant"),
 )
@@ -36,8 +33,8 @@ persona = Table(
 persona_usage = Table(  # usage counts; a shipped persona has no row in `persona`
     "persona_usage",
     metadata,
-    Column("tenant", Text, ForeignKey("tenant.id", ondelete="CASCADE"), primary_key=True),
-    Column("persona", Text, primary_key=True),
+    foreign_key("tenant", primary_key=True),
+    key_column("persona"),
     Column("uses", Integer, nullable=False),
     Column("completed", Integer, nullable=False),
 )
@@ -45,11 +42,10 @@ persona_usage = Table(  # usage counts; a shipped persona has no row in `persona
 project = Table(
     "project",
     metadata,
-    id_column(),
-    tenant_column(),
+    key_column(),
+    foreign_key("tenant"),
     Column("name", Text, nullable=False),
-    text_column("description"),
-    text_column("repository"),
+    *text_columns("description", "repository", default=""),
     time_column(),
     Index(None, "tenant"),
 )
@@ -57,11 +53,11 @@ project = Table(
 post = Table(
     "post",
     metadata,
-    id_column(),
-    tenant_column(),
+    key_column(),
+    foreign_key("tenant"),
     foreign_key("project"),
     Column("title", Text, nullable=False),
-    text_column("excerpt"),
+    *text_columns("excerpt", default=""),
     time_column("published_at", nullable=True),
     time_column(),
     Index(None, "project", "published_at"),
@@ -70,8 +66,8 @@ post = Table(
 discussion_summary = Table(  # summary of a discussion, for discussions that reference it
     "discussion_summary",
     metadata,
-    id_column(),
-    tenant_column(),
+    key_column(),
+    foreign_key("tenant"),
     foreign_key("discussion"),
     Column("points", Json(Strings), nullable=False),
     Column("messages", Integer, nullable=False),  # number of messages it covers
@@ -83,8 +79,8 @@ discussion_summary = Table(  # summary of a discussion, for discussions that ref
 evaluation = Table(  # evaluation of an answer: assertions, verdicts, improvements
     "evaluation",
     metadata,
-    id_column(),
-    tenant_column(),
+    key_column(),
+    foreign_key("tenant"),
     foreign_key("message"),
     Column("judge", Text, nullable=False),
     Column("assertions", Json(Strings), nullable=False),
@@ -98,16 +94,13 @@ evaluation = Table(  # evaluation of an answer: assertions, verdicts, improvemen
 preset = Table(  # preset: participants, mode and options
     "preset",
     metadata,
-    id_column(),
-    tenant_column(),
-    Column("name", Text, nullable=False),
-    Column("mode", Text, nullable=False),
+    key_column(),
+    foreign_key("tenant"),
+    *text_columns("name", "mode"),
     Column("participants", Json(tuple[Participant, ...]), nullable=False),
     Column("rounds", Integer, nullable=False),
     Column("task_model", Text, nullable=True),
-    Column("debate", Json(DebateOptions), nullable=True),
-    Column("advisors", Json(AdvisorOptions), nullable=True),
-    Column("directed", Json(DirectedOptions), nullable=True),
+    *mode_option_columns(),
     time_column(),
     Index(None, "tenant"),
 )
@@ -116,16 +109,11 @@ insight = Table(
     "insight",
     metadata,
     *sequence_columns(),
-    tenant_column(),
+    foreign_key("tenant"),
     foreign_key("discussion"),
     foreign_key("project", nullable=True, on_delete="SET NULL"),
-    Column("kind", Text, nullable=False),
-    Column("title", Text, nullable=False),
-    Column("detail", Text, nullable=False),
-    Column("category", Text, nullable=False),
-    Column("suggestion", Text, nullable=True),
-    Column("severity", Text, nullable=True),
-    Column("answers_insight", Text, nullable=True),
+    *text_columns("kind", "title", "detail", "category"),
+    *text_columns("suggestion", "severity", "answers_insight", nullable=True),
     Column("messages", Json(Strings), nullable=False),
     time_column(),
     Index(None, "discussion"),
@@ -135,11 +123,10 @@ insight = Table(
 consolidation = Table(
     "consolidation",
     metadata,
-    id_column(),
-    tenant_column(),
+    key_column(),
+    foreign_key("tenant"),
     foreign_key("project"),
-    Column("status", Text, nullable=False),
-    Column("model", Text, nullable=False),
+    *text_columns("status", "model"),
     Column("fault", Text, nullable=True),
     time_column(),
     time_column("ended_at", nullable=True),
@@ -149,12 +136,10 @@ consolidation = Table(
 pattern = Table(
     "pattern",
     metadata,
-    id_column(),
-    tenant_column(),
+    key_column(),
+    foreign_key("tenant"),
     foreign_key("consolidation"),
-    Column("kind", Text, nullable=False),
-    Column("title", Text, nullable=False),
-    Column("description", Text, nullable=False),
+    *text_columns("kind", "title", "description"),
     Column("evidence", Json(Strings), nullable=False),
     Column("frequency", Integer, nullable=False),
     Column("severity", Text, nullable=True),
@@ -165,7 +150,7 @@ pattern = Table(
 insight_vector = Table(  # embedding of an insight, one per model
     "insight_vector",
     metadata,
-    Column("insight", Text, ForeignKey("insight.id", ondelete="CASCADE"), primary_key=True),
-    Column("model", Text, primary_key=True),
+    foreign_key("insight", primary_key=True),
+    key_column("model"),
     Column("vector", LargeBinary, nullable=False),  # 32-bit floats, normalized to length 1
 )

@@ -1,15 +1,15 @@
 """Tables of runs: event log, lanes, approvals, analysis results, workers."""
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKey, Index, Integer, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, Table, Text
 
 from moot.store.schema.columns import (
     Json,
     Number,
     Strings,
     foreign_key,
-    id_column,
+    key_column,
     metadata,
-    tenant_column,
+    text_columns,
     time_column,
 )
 from moot.types.run_plan import RunPlan
@@ -17,8 +17,8 @@ from moot.types.run_plan import RunPlan
 run = Table(
     "run",
     metadata,
-    id_column(),
-    tenant_column(),
+    key_column(),
+    foreign_key("tenant"),
     foreign_key("discussion"),
     Column("message", Text, nullable=True),
     Column("mode", Text, nullable=False),
@@ -46,7 +46,7 @@ run = Table(
 run_event = Table(
     "run_event",
     metadata,
-    Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
+    foreign_key("run", primary_key=True),
     Column("seq", Number, primary_key=True, autoincrement=False),
     Column("body", Text, nullable=False),
     sqlite_with_rowid=False,
@@ -55,12 +55,11 @@ run_event = Table(
 approval = Table(  # approval of a tool call with side effects; the key is the call id
     "approval",
     metadata,
-    id_column(),
-    tenant_column(),
+    key_column(),
+    foreign_key("tenant"),
     foreign_key("discussion"),
     foreign_key("run"),
-    Column("participant", Text, nullable=False),
-    Column("stage", Text, nullable=False),
+    *text_columns("participant", "stage"),
     Column("round", Integer, nullable=False),
     Column("tool", Text, nullable=False),
     Column("decision", Text, nullable=True),  # decision; None while pending
@@ -75,8 +74,8 @@ approval = Table(  # approval of a tool call with side effects; the key is the c
 lane = Table(  # progress of one participant in a debate
     "lane",
     metadata,
-    Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
-    Column("participant", Text, primary_key=True),
+    foreign_key("run", primary_key=True),
+    key_column("participant"),
     Column("status", Text, nullable=False),
     Column("error", Text, nullable=True),
     Column("late", Boolean, nullable=False),
@@ -85,15 +84,15 @@ lane = Table(  # progress of one participant in a debate
 analysis_result = Table(  # analysis results by cache key, and notices: JSON of their events
     "analysis_result",
     metadata,
-    Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
-    Column("cache_key", Text, primary_key=True),
+    foreign_key("run", primary_key=True),
+    key_column("cache_key"),
     Column("body", Text, nullable=False),
 )
 
 worker = Table(
     "worker",
     metadata,
-    id_column(),
+    key_column(),
     Column("heartbeats", BigInteger, nullable=False),  # number of heartbeats
     Column("successor", Text, nullable=True),  # id of the worker that takes over; its own id after it left
     time_column(),

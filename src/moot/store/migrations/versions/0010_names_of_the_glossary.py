@@ -6,16 +6,18 @@ the update gets a conflict, and the request does not run twice.
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
 
+from moot.store.migrations.search import SEARCHED, sqlite_search_statements
+
 revision = "0010"
 down_revision = "0009"
 
-Names = Mapping[str, str]
+Names = Mapping[str, str]  # old: new
+Convert = Callable[[Any], Any]
 
 TABLES = {
     "permission": "approval",
@@ -80,72 +82,72 @@ INDEXES = {  # by old name: new name, table, columns
     ),
     "ix_trial_message": ("ix_evaluation_message", "evaluation", ("message",)),
 }
-SEARCHED = {"discussion": ("title",), "message": ("content",), "insight": ("title", "detail", "suggestion")}
 
-PURPOSES = {
-    "ledger": "claims",
-    "gate": "agreement",
-    "perspective": "persona_suggestions",
-    "recap": "reference_summary",
-}
+PURPOSES = {"ledger": "claims", "gate": "agreement", "perspective": "persona_suggestions", "recap": "reference_summary"}
 NOTICE_KINDS = {"cap": "max_cost", "recap": "reference_summary"}
 VIEWS = {"briefed": "with_instructions", "in_lesson": "lesson_view", "advised": "advisor_view"}
 TASK_MODELS = {"scripted/clerk": "scripted/task-model"}
 
-OPTIONS: Mapping[str, Names] = {
-    "debate": {"gate": "skip_if_agreed", "ledger": "claims"},
-    "advisors": {"early": "question_turns", "budget": "max_prompt_tokens"},
-    "directed": {"trigger": "first_speaker"},
-}
-PLAN = {
-    "first": "first_position",
-    "answering": "responders",
-    "introduced": "knows_others",
-    "clerk": "task_model",
-    "cap": "max_cost_usd",
-    "measures": "model_limits",
-    "minutes": "debate_report",
-    "again": "regenerate",
-    "people": "human_names",
+
+def fields(names: Names, **converters: Convert) -> Convert:
+    """Return a function that renames the fields of an object and converts values of fields, both by their old names."""
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, dict):  # None, or an id in place of the object
+            return value
+        return {names.get(name, name): converters.get(name, unchanged)(one) for name, one in value.items()}
+
+    return convert
+
+
+def unchanged(value: Any) -> Any:
+    return value
+
+
+def words(names: Names) -> Convert:
+    return lambda word: names.get(word, word)
+
+
+def each(convert: Convert) -> Convert:
+    return lambda values: values and [convert(one) for one in values]
+
+
+OPTIONS = {  # of the modes, in a plan, in a discussion and in a preset
+    "debate": fields({"gate": "skip_if_agreed", "ledger": "claims"}),
+    "advisors": fields({"early": "question_turns", "budget": "max_prompt_tokens"}),
+    "directed": fields({"trigger": "first_speaker"}),
 }
 TARGET = {"number": "seq", "upto": "visible_until", "instruction": "instructions"}
-MODEL_LIMITS = {"context": "context_tokens", "answer": "max_answer_tokens"}
+MODEL_LIMITS = fields({"context": "context_tokens", "answer": "max_answer_tokens"})
+PLAN = fields(
+    {
+        "first": "first_position",
+        "answering": "responders",
+        "introduced": "knows_others",
+        "clerk": "task_model",
+        "cap": "max_cost_usd",
+        "measures": "model_limits",
+        "minutes": "debate_report",
+        "again": "regenerate",
+        "people": "human_names",
+    },
+    **OPTIONS,
+    clerk=words(TASK_MODELS),
+    measures=lambda limits: limits and {model: MODEL_LIMITS(one) for model, one in limits.items()},
+    again=fields(TARGET, view=words(VIEWS)),
+)
+TOOLS = each(fields({"said": "text_offset"}))
+IMPROVEMENT = fields(
+    {"held_by": "worker", "acceptance": "applied_improvement"},
+    rounds=each(fields({"better": "is_better", "cost": "cost_usd"})),
+    acceptance=fields({"made": "is_new_persona", "replaced": "previous_persona"}),
+)
+MESSAGE = fields({**COLUMNS["message"], "revised": "revised_seq"}, tools=TOOLS, view=words(VIEWS))
+REPLY = fields(  # the response that a repeated request gets
+    {}, discussion=fields({"clerk": "task_model"}, **OPTIONS), message=MESSAGE, run=fields({"again": "regenerates"})
+)
+CHARGE = fields({"cost": "cost_usd"}, purpose=words(PURPOSES))
 ANALYSIS = {"basis": "cache_key", "cost": "cost_usd"}
-MESSAGE = {
-    "number": "seq",
-    "cost": "cost_usd",
-    "latency": "latency_seconds",
-    "first_token": "first_token_seconds",
-    "finish": "finish_reason",
-    "audience": "visible_to",
-    "upto": "visible_until",
-    "instruction": "instructions",
-    "script": "lesson_items",
-    "revised": "revised_seq",
-}
-EVENTS: Mapping[str, tuple[str, Names]] = {  # by old type: new type, names of the fields
-    "approval_wanted": ("approval_requested", {"again": "repeated", "seconds": "timeout_seconds"}),
-    "approval": ("approval_resolved", {"answer": "outcome"}),
-    "action_dropped": ("action_rejected", {}),
-    "prompted": ("instructions_sent", {}),
-    "agreed": ("agreement_checked", {**ANALYSIS, "saved": "saved_usd"}),
-    "summary": ("summary", ANALYSIS),
-    "ledger": ("claims", {**ANALYSIS, "ledger": "claims"}),
-    "ballot": ("vote", {**ANALYSIS, "order": "ranking"}),
-    "ranking": ("ranking", ANALYSIS),
-    "decision": ("speaker_selected", {**ANALYSIS, "by": "decided_by"}),
-    "recap": ("reference_summarized", {**ANALYSIS, "recap": "summary"}),
-    "notice": ("notice", {}),
-    "turn_ended": (
-        "turn_ended",
-        {
-            "cost": "cost_usd",
-            "finish": "finish_reason",
-            "first_token": "first_token_seconds",
-            "latency": "latency_seconds",
-        },
-    ),
-}
 SUMMARY = {
     "originalPrompt": "original_prompt",
     "crossModel": "cross_model",
@@ -155,6 +157,29 @@ SUMMARY = {
     "refinedSummary": "refined_summary",
     "changedPosition": "changed_position",
     "keyPoints": "key_points",
+}
+EVENTS: Mapping[str, tuple[str, Convert]] = {  # by old type: new type, conversion of the fields
+    "approval_wanted": ("approval_requested", fields({"again": "repeated", "seconds": "timeout_seconds"})),
+    "approval": ("approval_resolved", fields({"answer": "outcome"})),
+    "action_dropped": ("action_rejected", unchanged),
+    "prompted": ("instructions_sent", unchanged),
+    "agreed": ("agreement_checked", fields({**ANALYSIS, "saved": "saved_usd"})),
+    "summary": (
+        "summary",
+        fields(ANALYSIS, summary=fields(SUMMARY, crossModel=fields(SUMMARY), perModel=each(fields(SUMMARY)))),
+    ),
+    "ledger": (
+        "claims",
+        fields(
+            {**ANALYSIS, "ledger": "claims"}, ledger=fields({"flips": "position_changes", "unproven": "dropped_quotes"})
+        ),
+    ),
+    "ballot": ("vote", fields({**ANALYSIS, "order": "ranking"})),
+    "ranking": ("ranking", fields(ANALYSIS, ranking=fields({"places": "answers", "ballots": "votes"}))),
+    "decision": ("speaker_selected", fields({**ANALYSIS, "by": "decided_by"})),
+    "recap": ("reference_summarized", fields({**ANALYSIS, "recap": "summary"})),
+    "notice": ("notice", fields({}, kind=words(NOTICE_KINDS), charge=CHARGE)),
+    "turn_ended": ("turn_ended", fields(COLUMNS["message"], message=fields({"script": "lesson_items"}, tools=TOOLS))),
 }
 
 
@@ -219,19 +244,10 @@ def drop_search() -> None:
 
 
 def create_search() -> None:
-    for table, columns in SEARCHED.items():
-        names = ", ".join(columns)
-        old, new = (", ".join(f"{row}.{column}" for column in columns) for row in ("old", "new"))
-        remove = f"INSERT INTO {table}_search({table}_search, rowid, {names}) VALUES ('delete', old.seq, {old});"  # noqa: S608 - constant names
-        add = f"INSERT INTO {table}_search(rowid, {names}) VALUES (new.seq, {new});"  # noqa: S608
-        for statement in (
-            f"CREATE VIRTUAL TABLE {table}_search USING fts5({names}, content='{table}', content_rowid='seq')",
-            f"CREATE TRIGGER {table}_search_added AFTER INSERT ON {table} BEGIN {add} END",
-            f"CREATE TRIGGER {table}_search_gone AFTER DELETE ON {table} BEGIN {remove} END",
-            f"CREATE TRIGGER {table}_search_changed AFTER UPDATE OF {names} ON {table} BEGIN {remove} {add} END",
-            f"INSERT INTO {table}_search({table}_search) VALUES ('rebuild')",  # noqa: S608
-        ):
-            op.execute(statement)
+    for statement in sqlite_search_statements(row_key="seq"):
+        op.execute(statement)
+    for table in SEARCHED:
+        op.execute(f"INSERT INTO {table}_search({table}_search) VALUES ('rebuild')")  # noqa: S608 - constant names
 
 
 def rename_values() -> None:
@@ -249,12 +265,12 @@ def rename_values() -> None:
 
 def convert_json() -> None:
     for table in ("discussion", "preset"):
-        for column, names in OPTIONS.items():
-            convert_column(table, ("id",), column, partial(rename, names=names))
-    convert_column("run", ("id",), "plan", convert_plan)
-    convert_column("message", ("id",), "tools", convert_tools)
-    convert_column("evaluation", ("id",), "improvement", convert_improvement)
-    convert_column("idempotency_key", ("tenant", "key"), "reply", convert_reply)
+        for column, convert in OPTIONS.items():
+            convert_column(table, ("id",), column, convert)
+    convert_column("run", ("id",), "plan", PLAN)
+    convert_column("message", ("id",), "tools", TOOLS)
+    convert_column("evaluation", ("id",), "improvement", IMPROVEMENT)
+    convert_column("idempotency_key", ("tenant", "key"), "reply", REPLY)
     convert_column("analysis_result", ("run", "cache_key"), "body", convert_event)
     prefixes = [f'{{"type":"{type_}",%' for type_ in EVENTS]
     for run in op.get_bind().execute(sa.text("SELECT id FROM run")).scalars().all():
@@ -265,7 +281,7 @@ def convert_column(
     table: str,
     key: tuple[str, ...],
     column: str,
-    convert: Callable[[Any], Any],
+    convert: Convert,
     *,
     run: str | None = None,
     prefixes: Iterable[str] = (),
@@ -289,90 +305,8 @@ def convert_column(
         op.get_bind().execute(update, changes)
 
 
-def rename(value: dict[str, Any], names: Names) -> dict[str, Any]:
-    return {names.get(name, name): one for name, one in value.items()}
-
-
-def convert_options(value: dict[str, Any]) -> dict[str, Any]:
-    """Convert the options of the modes in a plan or in a discussion."""
-    return value | {mode: rename(value[mode], names) for mode, names in OPTIONS.items() if value.get(mode)}
-
-
-def convert_plan(plan: dict[str, Any]) -> dict[str, Any]:
-    plan = convert_options(rename(plan, PLAN))
-    if plan.get("task_model"):
-        plan["task_model"] = TASK_MODELS.get(plan["task_model"], plan["task_model"])
-    if plan.get("model_limits"):
-        plan["model_limits"] = {model: rename(one, MODEL_LIMITS) for model, one in plan["model_limits"].items()}
-    if plan.get("regenerate"):
-        target = rename(plan["regenerate"], TARGET)
-        plan["regenerate"] = target | {"view": VIEWS.get(target["view"], target["view"])}
-    return plan
-
-
-def convert_tools(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [rename(one, {"said": "text_offset"}) for one in tools]
-
-
-def convert_improvement(improvement: dict[str, Any]) -> dict[str, Any]:
-    improvement = rename(improvement, {"held_by": "worker", "acceptance": "applied_improvement"})
-    if improvement.get("rounds"):
-        improvement["rounds"] = [
-            rename(one, {"better": "is_better", "cost": "cost_usd"}) for one in improvement["rounds"]
-        ]
-    if improvement.get("applied_improvement"):
-        names = {"made": "is_new_persona", "replaced": "previous_persona"}
-        improvement["applied_improvement"] = rename(improvement["applied_improvement"], names)
-    return improvement
-
-
-def convert_message(message: dict[str, Any]) -> dict[str, Any]:
-    message = rename(message, MESSAGE)
-    if message.get("tools"):
-        message["tools"] = convert_tools(message["tools"])
-    if message.get("view"):
-        message["view"] = VIEWS.get(message["view"], message["view"])
-    return message
-
-
-def convert_reply(reply: Any) -> Any:
-    """Convert the response that a repeated request gets."""
-    if not isinstance(reply, dict):
-        return reply
-    if isinstance(reply.get("discussion"), dict):
-        reply["discussion"] = convert_options(rename(reply["discussion"], {"clerk": "task_model"}))
-    if isinstance(reply.get("message"), dict):
-        reply["message"] = convert_message(reply["message"])
-    if isinstance(reply.get("run"), dict):
-        reply["run"] = rename(reply["run"], {"again": "regenerates"})
-    return reply
-
-
-def convert_event(event: dict[str, Any]) -> dict[str, Any]:
+def convert_event(event: dict[str, Any]) -> Any:
     if event["type"] not in EVENTS:
         return event
-    new_type, names = EVENTS[event["type"]]
-    event = rename(event, names) | {"type": new_type}
-    match new_type:
-        case "turn_ended":
-            answer = rename(event["message"], {"script": "lesson_items"})
-            event["message"] = answer | {"tools": convert_tools(answer["tools"])} if answer.get("tools") else answer
-        case "notice":
-            event["kind"] = NOTICE_KINDS.get(event["kind"], event["kind"])
-            if event.get("charge"):
-                charge = rename(event["charge"], {"cost": "cost_usd"})
-                event["charge"] = charge | {"purpose": PURPOSES.get(charge["purpose"], charge["purpose"])}
-        case "summary":
-            event["summary"] = convert_summary(event["summary"])
-        case "claims":
-            event["claims"] = rename(event["claims"], {"flips": "position_changes", "unproven": "dropped_quotes"})
-        case "ranking":
-            event["ranking"] = rename(event["ranking"], {"places": "answers", "ballots": "votes"})
-    return event
-
-
-def convert_summary(summary: dict[str, Any]) -> dict[str, Any]:
-    summary = rename(summary, SUMMARY)
-    summary["cross_model"] = rename(summary["cross_model"], SUMMARY)
-    summary["per_model"] = [rename(one, SUMMARY) for one in summary["per_model"]]
-    return summary
+    new_type, convert = EVENTS[event["type"]]
+    return convert(event) | {"type": new_type}

@@ -5,9 +5,14 @@ from msgspec.structs import replace
 from sqlalchemy import select, update
 
 from moot.store.database import Database
-from moot.store.discussions.discussions import Discussions, message_values
+from moot.store.discussions.discussions import (
+    Discussions,
+    is_current_version,
+    load_later_versions,
+    load_turn_versions,
+    message_values,
+)
 from moot.store.discussions.edits import MessageEdits
-from moot.store.discussions.messages import is_current_version, load_later_versions, load_turn_versions
 from moot.store.library.summaries import DiscussionSummaries
 from moot.store.schema.discussions import message
 from moot.types.discussions import Message

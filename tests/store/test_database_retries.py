@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from moot.store.retry import retry_while_unavailable
+from moot.store.database import retry_while_unavailable
 from moot.types.errors import DatabaseUnavailable
 
 

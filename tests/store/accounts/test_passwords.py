@@ -2,7 +2,7 @@ import asyncio
 
 from sqlalchemy import insert
 
-from moot.store.accounts.credentials import (
+from moot.store.accounts.accounts import (
     DUMMY_HASH,
     HASHER,
     Passwords,

@@ -1,7 +1,7 @@
 import msgspec
 
 from moot.store.database import Database
-from moot.store.runs.findings import NOTICE_KEY_PREFIX, load_results_and_notices
+from moot.store.runs.event_log import NOTICE_KEY_PREFIX, load_results_and_notices
 from moot.types.events import AgreementChecked, AnalysisResult, Notice, VoteCast
 from tests.support.debates import RunWriter, create_debate, prepare_leased_debate
 from tests.support.runs import create_run, lease_run

@@ -10,15 +10,15 @@ from msgspec.structs import replace
 
 from moot.store import database as module
 from moot.store.database import Database
-from moot.store.runs.event_insert import (
+from moot.store.runs.event_log import (
     RUNS_PER_SIGNAL,
+    EventLog,
     EventLogEntry,
     decode_signal,
     encode_signals,
     insert_events,
     insert_events_in_transaction,
 )
-from moot.store.runs.event_log import EventLog
 from moot.store.runs.runs import RunLease
 from moot.types.errors import DatabaseUnavailable
 from moot.types.participants import make_participants

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from moot.store.database import Database
-from moot.store.runs.workers import WorkerRegistry, WorkerState, lock_worker
+from moot.store.runs.runs import WorkerRegistry, WorkerState, lock_worker
 from moot.types.errors import ShuttingDown
 from tests.support.databases import open_migrated_database
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, update
 
 from moot.store.database import Database
-from moot.store.runs.lanes import Lanes, add_lanes, fail_open_lanes, move_lane
+from moot.store.runs.runs import Lanes, add_lanes, fail_open_lanes, move_lane
 from moot.store.schema.runs import lane as lanes_table
 from moot.types.debate import Lane, LaneStatus
 from tests.support.accounts import create_discussion
