@@ -13,7 +13,7 @@ from moot.engine.runs.manager import RunManager
 from moot.engine.runs.references import ReferenceResolver
 from moot.engine.tools.catalog import ToolCatalog
 from moot.engine.tools.insight_search import InsightSearch
-from moot.engine.turns.model_caller import CallLimiter, ModelCaller
+from moot.engine.turns.model_caller import ModelCaller
 from moot.engine.turns.token_estimates import ContextLimits, count_answer_tokens
 from moot.engine.whiteboards import Whiteboards
 from moot.providers.embeddings import resolve_embedder
@@ -43,6 +43,7 @@ from moot.services.run_reports import RunReports
 from moot.services.titles import TitleGenerator
 from moot.services.versions import VersionService
 from moot.settings import Settings
+from moot.store.rate_limits import CallLimiter
 from moot.store.runs.runs import RunLease
 from moot.store.stores import Stores
 from moot.transcript.export import TranscriptExporter

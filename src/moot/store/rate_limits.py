@@ -1,19 +1,22 @@
 """Rate limits by token bucket: requests per minute, with a burst.
 
-One limiter counts in the database for all workers, by the clock of the database. The other counts in memory.
+`RateLimiter` counts in the database for all workers, by the clock of the database. `MemoryRateLimiter` counts in memory.
+`CallLimiter` uses the one or the other for model calls.
 """
 
+import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 
 from sqlalchemy import TextClause, text
 
-from moot.store.database import Database
+from moot.store.database import Database, retry_while_unavailable
 
 MINUTE = 60.0
 PURGE_EVERY = 1000
 MAX_NAMES = 10_000
+CALL_LIMIT_NAME = "model_calls"
 CLOCK_TOLERANCE_SECONDS = 0.001  # a request may be this early, because clocks are not more precise
 
 # Generic cell rate algorithm: `free_at` is the time when the bucket is full again, at most `depth` ahead. A later value
@@ -76,6 +79,46 @@ class MemoryRateLimiter:
         if len(self._free_at) > MAX_NAMES:
             self._free_at.popitem(last=False)
         return wait if wait > 0 else None
+
+
+class CallLimiter:
+    """Limits model calls per minute, for all accounts and all workers together.
+
+    It counts in memory on SQLite, which has one worker, so no call waits for the disk. On Postgres the count is a row
+    that all workers share. Concurrent calls are counted in one query.
+    """
+
+    def __init__(self, database: Database, rates: RateLimiter, calls_per_minute: int) -> None:
+        self._is_single_worker = not database.is_postgres
+        self._try_acquire = retry_while_unavailable(rates.try_acquire)
+        self._recent_calls = MemoryRateLimiter()
+        self._calls_per_minute = calls_per_minute
+        self._waiting_calls = 0
+        self._reserved_calls = 0
+        self._reserve_lock = asyncio.Lock()
+
+    async def try_acquire_call(self) -> float | None:
+        """Return None if the call is allowed, or the seconds to wait before the next try."""
+        if self._is_single_worker:
+            return self._recent_calls.try_acquire(CALL_LIMIT_NAME, self._calls_per_minute)
+        self._waiting_calls += 1
+        try:
+            async with self._reserve_lock:
+                if not self._reserved_calls and (seconds := await self._reserve_for_waiting()) is not None:
+                    return seconds
+                self._reserved_calls -= 1
+                return None
+        finally:
+            self._waiting_calls -= 1
+
+    async def _reserve_for_waiting(self) -> float | None:
+        """Reserve a call for every waiting task, or one if the limit does not allow that many."""
+        for count in sorted({1, self._waiting_calls}, reverse=True):
+            seconds = await self._try_acquire(CALL_LIMIT_NAME, self._calls_per_minute, count=count)
+            if seconds is None:
+                self._reserved_calls = count
+                return None
+        return seconds
 
 
 def _build_statement(sql: str, now: str) -> TextClause:

@@ -262,7 +262,7 @@ def build_debate_report(run: RunState) -> Report | None:
     """Return None before the first answer. The cost is that of all calls: answers, synthesis and analyses."""
     if not any(turn.status in ANSWERED_STATUSES for turn in run.ended_turns):
         return None
-    cost = "unknown" if run.cost is None else format_usd(run.cost)
+    cost = "unknown" if run.cost_usd is None else format_usd(run.cost_usd)
     return build_report(
         run.names, f"Cost: {cost}", summary=run.summary, ranking=run.ranking, claims=run.claims or NO_CLAIMS
     )

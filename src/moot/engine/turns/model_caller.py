@@ -7,7 +7,6 @@ caller stores and sends.
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,7 +18,6 @@ from moot.engine.turns.tool_loop import EnforceCostLimits, ToolLoop, ignore_cost
 from moot.prompts.attachments import has_files, replace_unreadable_files
 from moot.providers.keys import Key
 from moot.providers.registry import ResolvedModel
-from moot.store.database import retry_while_unavailable
 from moot.streaming.cancellation import StopSignal
 from moot.streaming.speaker_labels import SpeakerNames
 from moot.streaming.turn_stream import Emit, Limits, StreamConsumer, StreamResult, consume_stream
@@ -28,14 +26,9 @@ from moot.types.faults import Fault, make_fault
 from moot.types.model_info import ModelLimits
 from moot.types.requests import ModelRequest, strip_signatures
 
-if TYPE_CHECKING:  # runs without a database do not import them
-    from moot.store.database import Database
-    from moot.store.rate_limits import RateLimiter
-
 MAX_ATTEMPTS = 3  # requests to one model, over all its keys
 MAX_WAIT_SECONDS = 20.0  # longest `retry_after` of a rate limit that is waited for
 MAX_PAUSE_SECONDS = 1.0  # longest backoff between two checks of Moot's own call limit
-CALL_LIMIT_NAME = "model_calls"
 CALL_LIMIT_REACHED = "Moot has reached its limit of model calls per minute."
 CALL_LIMIT_ADVICE = (
     f"{CALL_LIMIT_REACHED} Try again in a moment, or raise model_calls_per_minute under [rates] in moot.toml."
@@ -237,48 +230,6 @@ class ModelCaller:
         else:
             return False
         return not await turn.stop.sleep_unless_stopped(seconds)
-
-
-class CallLimiter:
-    """Limits model calls per minute, for all accounts and all workers together.
-
-    It counts in memory on SQLite, which has one worker, so no call waits for the disk. On Postgres the count is a row
-    that all workers share. Concurrent calls are counted in one query.
-    """
-
-    def __init__(self, database: "Database", rates: "RateLimiter", calls_per_minute: int) -> None:
-        from moot.store.rate_limits import MemoryRateLimiter  # noqa: PLC0415 - only with a database
-
-        self._is_single_worker = not database.is_postgres
-        self._try_acquire = retry_while_unavailable(rates.try_acquire)
-        self._recent_calls = MemoryRateLimiter()
-        self._calls_per_minute = calls_per_minute
-        self._waiting_calls = 0
-        self._reserved_calls = 0
-        self._reserve_lock = asyncio.Lock()
-
-    async def try_acquire_call(self) -> float | None:
-        """Return None if the call is allowed, or the seconds to wait before the next try."""
-        if self._is_single_worker:
-            return self._recent_calls.try_acquire(CALL_LIMIT_NAME, self._calls_per_minute)
-        self._waiting_calls += 1
-        try:
-            async with self._reserve_lock:
-                if not self._reserved_calls and (seconds := await self._reserve_for_waiting()) is not None:
-                    return seconds
-                self._reserved_calls -= 1
-                return None
-        finally:
-            self._waiting_calls -= 1
-
-    async def _reserve_for_waiting(self) -> float | None:
-        """Reserve a call for every waiting task, or one if the limit does not allow that many."""
-        for count in sorted({1, self._waiting_calls}, reverse=True):
-            seconds = await self._try_acquire(CALL_LIMIT_NAME, self._calls_per_minute, count=count)
-            if seconds is None:
-                self._reserved_calls = count
-                return None
-        return seconds
 
 
 async def _adapt_request(request: ModelRequest, model: ResolvedModel) -> ModelRequest:

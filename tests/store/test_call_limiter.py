@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from moot.engine.turns.model_caller import CallLimiter
 from moot.store.database import Database
 from moot.store.migrate import migrate
-from moot.store.rate_limits import RateLimiter
+from moot.store.rate_limits import CallLimiter, RateLimiter
 from tests.support.databases import DATABASE_KINDS, database_url, open_migrated_database
 
 
@@ -18,8 +17,8 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
 
 
 async def test_try_acquire_call_returns_wait_seconds_beyond_calls_per_minute(database: Database) -> None:
-    admission = CallLimiter(database, RateLimiter(database), 3)
-    waits = await asyncio.gather(*(admission.try_acquire_call() for _ in range(9)))
+    call_limiter = CallLimiter(database, RateLimiter(database), 3)
+    waits = await asyncio.gather(*(call_limiter.try_acquire_call() for _ in range(9)))
     assert waits.count(None) == 3
     assert all(0 < wait <= 20 for wait in waits if wait is not None)
 
@@ -35,11 +34,11 @@ async def test_workers_on_one_postgres_share_the_limit(tmp_path: Path) -> None:
 async def test_concurrent_calls_are_reserved_together(tmp_path: Path) -> None:
     async with open_migrated_database("postgres", tmp_path) as database:
         rates = CountingRateLimiter(database)
-        admission = CallLimiter(database, rates, 100)
-        assert await asyncio.gather(*(admission.try_acquire_call() for _ in range(12))) == [None] * 12
+        call_limiter = CallLimiter(database, rates, 100)
+        assert await asyncio.gather(*(call_limiter.try_acquire_call() for _ in range(12))) == [None] * 12
         assert sum(rates.counts) == 12
         assert len(rates.counts) < 12
-        assert [await admission.try_acquire_call() for _ in range(2)] == [None, None]
+        assert [await call_limiter.try_acquire_call() for _ in range(2)] == [None, None]
 
 
 class CountingRateLimiter(RateLimiter):
