@@ -56,8 +56,8 @@ async def test_persona_suggestions_are_proposed_for_a_situation_and_saved_as_per
 
 async def test_persona_suggestion_reports_when_all_participant_slots_are_taken(server: MootServer, page: Page) -> None:
     # A draft as an older page stored it, without tools.
-    participants = [{"key": f"seat-{position}", "model": "scripted/echo"} for position in range(24)]
-    draft = {"message": "I may move abroad.", "table": {"mode": "parallel", "seats": participants}}
+    participants = [{"key": f"participant-{position}", "model": "scripted/echo"} for position in range(24)]
+    draft = {"message": "I may move abroad.", "setup": {"mode": "parallel", "participants": participants}}
     # Before the page loads: once loaded, it stores a draft of its own.
     await page.add_init_script(
         f"if (location.origin !== 'null') localStorage.setItem('moot.start', {json.dumps(json.dumps(draft))})"

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { combineAnalyses, tableNotices } from "../src/features/modes/debate/analyses.ts";
+import { combineAnalyses, debateNotices } from "../src/features/modes/debate/analyses.ts";
 import type { Claim, Ranking, DebateSummary } from "../src/api/types.ts";
 import { runFromEvents, report, notice } from "./debates.ts";
 
@@ -72,7 +72,7 @@ test("repeated notices are shown once, and notices before a retry are not shown"
     notice("missing", "There is no vote."),
   );
   assert.deepEqual(
-    tableNotices(run).map((one) => one.message),
+    debateNotices(run).map((one) => one.message),
     ["There is no vote."],
   );
 });

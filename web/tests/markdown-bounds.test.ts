@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Lexer, type Token } from "marked";
-import { isTooComplex, countMarks, splitByMarks } from "../src/markdown/bounds.ts";
+import { isTooComplex, countMarks, splitByMarks } from "../src/markdown/lexer.ts";
 import { GrowingDocument } from "../src/markdown/document.ts";
 import { renderMarkdown } from "../src/markdown/render.ts";
 import { long, markdown, noise } from "./markdown-texts.ts";

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { GrowingDocument } from "../src/markdown/document.ts";
-import { parseFormula } from "../src/markdown/formulas.ts";
-import { parseLinkTarget, showsDestination } from "../src/markdown/links.ts";
-import { locateQuote } from "../src/markdown/blockquotes.ts";
+import { parseFormula } from "../src/markdown/lexer.ts";
+import { parseLinkTarget, showsDestination } from "../src/markdown/render.ts";
+import { locateQuote } from "../src/markdown/find-quote.ts";
 import { long, markdown, noise } from "./markdown-texts.ts";
 import { exampleCount } from "./example-count.ts";
 

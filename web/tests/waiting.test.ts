@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { applyEvents, emptyDiscussion, withPage } from "../src/state/discussion.ts";
 import { turnNotices } from "../src/state/notices.ts";
-import type { Run } from "../src/state/run.ts";
-import { withWaitingTurns } from "../src/state/waiting.ts";
+import { withWaitingTurns, type Run } from "../src/state/run.ts";
 import type { DiscussionDetail } from "../src/api/types.ts";
 import {
   turnStarted,

@@ -3,7 +3,7 @@
 import { flushSync, mount } from "svelte";
 import { GrowingDocument } from "../../src/markdown/document.ts";
 import { markQuote } from "../../src/markdown/find-quote.ts";
-import { DocumentRenderer } from "../../src/markdown/sheet.ts";
+import { DocumentRenderer } from "../../src/markdown/painter.ts";
 import Card from "./Card.svelte";
 
 import.meta.glob("../../src/app.css", { eager: true });

@@ -56,9 +56,12 @@ export function matchMentions(all: readonly Mention[], query: string): readonly 
 }
 
 /** Participants mentioned in a text. */
-export function findMentioned<T extends { name: string }>(words: string, table: readonly T[]): readonly T[] {
+export function findMentioned<T extends { name: string }>(
+  words: string,
+  participants: readonly T[],
+): readonly T[] {
   const folded = foldCase(words);
-  return table.filter(({ name }) => {
+  return participants.filter(({ name }) => {
     const place = folded.indexOf(`@${foldCase(name)}`);
     return place >= 0 && !/[\p{L}\p{N}]/u.test(folded[place + name.length + 1] ?? "");
   });

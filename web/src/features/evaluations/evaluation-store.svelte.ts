@@ -1,7 +1,7 @@
 /** Evaluation of one answer: judging, improving, accepting and undoing. */
 
 import { callApi } from "../../api/client.ts";
-import { streamCall } from "../../api/stream-call.ts";
+import { streamCall } from "../../api/event-stream.ts";
 import type { Discussion, Evaluation } from "../../api/types.ts";
 import { initialProgress, applyImprovementEvent, type EvaluationProgress } from "./progress.ts";
 
@@ -29,8 +29,8 @@ export class EvaluationStore {
       });
       if (this.evaluations[0]) this.progress = initialProgress(this.evaluations[0]);
     });
-    const seat = discussion.participants.find((one) => one.id === participant);
-    const id = seat?.persona ?? discussion.persona;
+    const speaker = discussion.participants.find((one) => one.id === participant);
+    const id = speaker?.persona ?? discussion.persona;
     if (!id) return;
     // Without it, the improvement is shown whole instead of as a diff.
     const persona = await callApi("GET /api/personas/{id}", { path: { id } }).catch(() => null);

@@ -5,12 +5,12 @@ import {
   DEFAULT_ADVISORS,
   DEFAULT_DEBATE,
   DEFAULT_LESSON,
-  EMPTY_TABLE,
+  EMPTY_SETUP,
   newParticipant,
   type ParticipantDraft,
-  type Table,
+  type DiscussionSetup,
 } from "../participants/setup.ts";
-import type { Mode } from "../../state/modes.ts";
+import type { Mode } from "../../state/run.ts";
 
 type SampleParticipant = Partial<Pick<ParticipantDraft, "persona" | "name" | "role" | "model">>;
 
@@ -112,35 +112,35 @@ export function playableSamples(offers: readonly ProviderOffer[]): readonly Samp
 }
 
 /** Fill a sample with ready models, each used as rarely as possible. */
-export function buildSampleTable(sample: Sample, offers: readonly ProviderOffer[]): Table | null {
+export function buildSampleSetup(sample: Sample, offers: readonly ProviderOffer[]): DiscussionSetup | null {
   const models = readyModels(offers);
   if (!sample.isScripted && models.length === 0) return null;
-  const seats = sample.participants.map((part, place) =>
+  const participants = sample.participants.map((part, place) =>
     newParticipant(part.model ?? models[place % models.length] ?? "", part),
   );
   return {
-    ...EMPTY_TABLE,
+    ...EMPTY_SETUP,
     mode: sample.mode,
-    seats,
+    participants,
     taskModel: sample.taskModel ?? null,
     debate: DEFAULT_DEBATE,
     advisors: DEFAULT_ADVISORS,
     directed: sample.isScripted
-      ? { ...DEFAULT_LESSON, first_speaker: seats[0]?.key ?? null }
+      ? { ...DEFAULT_LESSON, first_speaker: participants[0]?.key ?? null }
       : DEFAULT_LESSON,
   };
 }
 
 /** Setup of a first visit: a few participants side by side, with different models if possible. */
-export function buildFirstTable(offers: readonly ProviderOffer[]): Table | null {
+export function buildFirstSetup(offers: readonly ProviderOffer[]): DiscussionSetup | null {
   const models = readyModels(offers);
   if (models.length === 0) return null;
   const alone = models.length === 1;
   const parts: readonly SampleParticipant[] = alone
     ? [builtinPersona("scientist"), builtinPersona("advocate")]
     : models.slice(0, 3).map(() => ({}));
-  const seats = parts.map((part, place) => newParticipant(models[place % models.length] ?? "", part));
-  return { ...EMPTY_TABLE, seats };
+  const participants = parts.map((part, place) => newParticipant(models[place % models.length] ?? "", part));
+  return { ...EMPTY_SETUP, participants };
 }
 
 /** Sample questions for a mode. */

@@ -1,7 +1,7 @@
 /** State of the persona wizard: situation, questions, proposals, created personas. */
 
 import { callApi } from "../../api/client.ts";
-import { streamCall } from "../../api/stream-call.ts";
+import { streamCall } from "../../api/event-stream.ts";
 import type { Persona, Proposal } from "../../api/types.ts";
 
 type WizardStep = "situation" | "questions" | "proposals";

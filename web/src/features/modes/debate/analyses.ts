@@ -62,7 +62,7 @@ function newerResult<E extends { seq: number }, T>(
 }
 
 /** Notices about the whole debate, without duplicates, since the last retry. */
-export function tableNotices(run: Run): readonly Notice[] {
+export function debateNotices(run: Run): readonly Notice[] {
   const all = run.notices.filter((one) => one.participant === null);
   const newest = all.slice(all.findLastIndex((one) => one.kind === "retried") + 1);
   return [...new Map(newest.map((one) => [one.message, one])).values()];

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hasNoAnswer, buildLanes, buildPhases } from "../src/features/modes/debate/phases.ts";
+import { hasNoAnswer, buildLanes, buildStages } from "../src/features/modes/debate/stages.ts";
 import type { Run } from "../src/state/run.ts";
 import type { LaneReport } from "../src/api/types.ts";
 import {
@@ -16,11 +16,11 @@ import {
 import { approvalRequested, toolCall, runEnded, approvalResolved } from "./events.ts";
 
 const lanes = (run: Run, reports: readonly LaneReport[] = []) => buildLanes(run, PARTICIPANTS, reports);
-const states = (run: Run) => buildPhases(run, lanes(run)).map((phase) => phase.state);
+const states = (run: Run) => buildStages(run, lanes(run)).map((stage) => stage.state);
 const counts = (run: Run) =>
-  buildPhases(run, lanes(run)).map((phase) => `${phase.finishedCount} of ${phase.expectedCount}`);
+  buildStages(run, lanes(run)).map((stage) => `${stage.finishedCount} of ${stage.expectedCount}`);
 
-test("during the first answers, later phases are ahead", () => {
+test("during the first answers, later stages are ahead", () => {
   const run = runFromEvents(...FIRST_ANSWERS_STARTED, turnEndedIn("alpha", "initial"));
   assert.deepEqual(states(run), ["now", "ahead", "ahead"]);
   assert.deepEqual(counts(run), ["1 of 3", "0 of 1", "0 of 1"]);
@@ -62,7 +62,7 @@ test("a debate is marked as skipped when the synthesis starts without it", () =>
   assert.deepEqual(states(run), ["done", "skipped", "now"]);
 });
 
-test("a retry after the end reopens the phase of its turn", () => {
+test("a retry after the end reopens the stage of its turn", () => {
   const over = [
     ...FIRST_ANSWERS_ENDED,
     turnEndedIn("gamma", "initial", "failed"),
@@ -82,7 +82,7 @@ test("a retry after the end reopens the phase of its turn", () => {
   assert.deepEqual(states(resynthesized), ["done", "done", "now"]);
 });
 
-test("a phase is stopped if the run or all of its turns were stopped", () => {
+test("a stage is stopped if the run or all of its turns were stopped", () => {
   const all = [turnEndedIn("alpha", "initial", "stopped"), turnEndedIn("beta", "initial", "stopped")];
   assert.deepEqual(states(runFromEvents(...FIRST_ANSWERS_STARTED, ...all, runEnded("stopped"))), [
     "stopped",
@@ -104,7 +104,7 @@ test("the newest synthesis is shown, and earlier ones are listed", () => {
     turnEndedIn("alpha", "synthesis"),
     turnEndedIn("beta", "synthesis", "completed", 1),
   );
-  const synthesis = buildPhases(run, lanes(run)).at(-1);
+  const synthesis = buildStages(run, lanes(run)).at(-1);
   assert.deepEqual(
     [synthesis?.turns, synthesis?.earlierTurns].map((some) => some?.map((turn) => turn.participant)),
     [["beta"], ["alpha"]],
