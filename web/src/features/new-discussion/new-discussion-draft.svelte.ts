@@ -74,7 +74,7 @@ class NewDiscussionDraft {
   addPersona(persona: Persona): void {
     catalog.personas = [persona, ...catalog.personas.filter((one) => one.id !== persona.id)];
     const model = readyModels(modelStore.offers ?? [])[0] ?? this.setup.participants[0]?.model;
-    if (!model) return toasts.show(`No model is ready to speak for ${persona.name}.`, { isError: true });
+    if (!model) return toasts.show(`No model is ready for ${persona.name}.`, { isError: true });
     if (this.setup.participants.length >= MAX_PARTICIPANTS)
       return toasts.show(
         `The limit is ${MAX_PARTICIPANTS} participants. ${persona.name} was saved as a persona, but not added.`,

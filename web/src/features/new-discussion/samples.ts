@@ -36,7 +36,7 @@ export const SAMPLES: readonly Sample[] = [
     questions: ["What should a remote team agree on first?", "Explain to a cook why the sky is blue."],
   },
   {
-    title: "Argue it out",
+    title: "Debate a question",
     words: "An engineer, a sceptic and an advocate",
     mode: "debate",
     participants: [builtinPersona("engineer"), builtinPersona("sceptic"), builtinPersona("advocate")],
@@ -46,8 +46,8 @@ export const SAMPLES: readonly Sample[] = [
     ],
   },
   {
-    title: "Find common ground",
-    words: "Three minds, two rounds",
+    title: "Find a consensus",
+    words: "Three participants, two rounds",
     mode: "consensus",
     participants: [builtinPersona("product"), builtinPersona("engineer"), builtinPersona("advocate")],
     questions: [
@@ -82,7 +82,7 @@ export const SAMPLES: readonly Sample[] = [
 export const SCRIPTED_SAMPLES: readonly Sample[] = [
   {
     title: "Sample debate",
-    words: "Three scripts argue, one changes sides",
+    words: "Three demo participants; one changes position",
     mode: "debate",
     participants: ["advocate", "sceptic", "undecided"].map((name) => ({ model: `scripted/${name}` })),
     questions: ["Shall we split the service?"],
@@ -90,7 +90,7 @@ export const SCRIPTED_SAMPLES: readonly Sample[] = [
   },
   {
     title: "Sample lesson",
-    words: "Four scripts at a whiteboard",
+    words: "Four demo participants at a whiteboard",
     mode: "directed",
     participants: [
       { model: "scripted/teacher", role: "teacher" },

@@ -73,7 +73,7 @@ export const MODE_FORMS: Readonly<Record<Mode, ModeForm>> = {
       synthesis: { cx: 87, cy: 28, r: 6 },
     },
     Options: DebateOptions,
-    optionsSummary: "who sums up, deadline, ranking",
+    optionsSummary: "synthesis, deadline, ranking",
   },
   advisors: {
     drawing: {
