@@ -1,8 +1,8 @@
 """A mode is data: what holds for it is in its `ModeSpec`, so few modules compare the name of a mode.
 
 The rule: outside of `moot.modes` and `moot.types.modes`, at most three Python modules and three page files compare
-the name of a mode, or the kind of a run, or have a table by names of modes. Read a field of `ModeSpec` instead, or add one. To choose a mode
-for something, such as `mode="debate"`, is no comparison.
+the name of a mode or of its view, or have a table by names of modes. Read a field of `ModeSpec` instead, or add one.
+To choose a mode for something, such as `mode="debate"`, is no comparison.
 """
 
 import ast

@@ -8,7 +8,7 @@ import {
   withPage,
   type OpenDiscussion,
 } from "../src/state/discussion.ts";
-import { turnNotices } from "../src/state/notices.ts";
+import { turnNotices } from "../src/state/run.ts";
 import type { DiscussionDetail, Event, Message } from "../src/api/types.ts";
 import { runEnded, message, numberEvents, page, runStarted } from "./events.ts";
 import { turnEndedIn, turnStartedIn, notice } from "./debates.ts";

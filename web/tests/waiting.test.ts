@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { applyEvents, emptyDiscussion, withPage } from "../src/state/discussion.ts";
-import { turnNotices } from "../src/state/notices.ts";
-import { withWaitingTurns, type Run } from "../src/state/run.ts";
+import { turnNotices, withWaitingTurns, type Run } from "../src/state/run.ts";
 import type { DiscussionDetail } from "../src/api/types.ts";
 import {
   turnStarted,

@@ -12,23 +12,21 @@ const MODELS_LINK = { path: "/models", words: "Models and keys" };
 const FILES_PREFIX = /^files(\[\d+\])?: /; // the rest of the message names the file
 
 export function describeSendError({ status, message }: { status: number; message: string }): SendError {
-  const isKnown = status >= 400 && status < 500;
+  const isRejected = status >= 400 && status < 500;
   switch (status) {
     case 402:
-      return { words: message, link: USAGE_LINK, isRejected: isKnown };
+      return { words: message, link: USAGE_LINK, isRejected };
     case 413:
       return {
         words: `The message is too large. Shorten it or remove files. ${message}`,
         link: null,
-        isRejected: isKnown,
+        isRejected,
       };
     case 429:
-      return { words: `${message} Your text is kept.`, link: null, isRejected: isKnown };
-    default:
-      return {
-        words: message.replace(FILES_PREFIX, ""),
-        link: /\bkey\b/i.test(message) ? MODELS_LINK : null,
-        isRejected: isKnown,
-      };
+      return { words: `${message} Your text is kept.`, link: null, isRejected };
+    default: {
+      const link = /\bkey\b/i.test(message) ? MODELS_LINK : null;
+      return { words: message.replace(FILES_PREFIX, ""), link, isRejected };
+    }
   }
 }
