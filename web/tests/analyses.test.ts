@@ -13,10 +13,7 @@ const claimsEvent = (words: string) => ({
 });
 
 test("analyses come from events before the report is loaded", () => {
-  const analyses = combineAnalyses(
-    runFromEvents(summaryEvent("From events"), claimsEvent("From events")),
-    null,
-  );
+  const analyses = combineAnalyses(runFromEvents(summaryEvent("From events"), claimsEvent("From events")), null);
   assert.equal(analyses.summary?.overview, "From events");
   assert.deepEqual([analyses.claims[0]?.claim, analyses.droppedQuotes], ["From events", 2]);
 });
@@ -45,22 +42,14 @@ test("events after the report replace it, and earlier ones do not", () => {
 
 test("an incomplete report does not remove results of events", () => {
   const run = runFromEvents(summaryEvent("From events"));
-  assert.equal(
-    combineAnalyses(run, { report: report(), lastSeq: run.lastSeq }).summary?.overview,
-    "From events",
-  );
+  assert.equal(combineAnalyses(run, { report: report(), lastSeq: run.lastSeq }).summary?.overview, "From events");
 });
 
 test("voters are listed until the ranking is counted", () => {
   const vote = (participant: string) => ({ type: "vote", participant, ranking: [] });
   const counted = { type: "ranking", ranking: { answers: [], votes: {} } as Ranking };
-  assert.deepEqual(combineAnalyses(runFromEvents(vote("alpha"), vote("beta")), null).voters, [
-    "alpha",
-    "beta",
-  ]);
-  assert.deepEqual(combineAnalyses(runFromEvents(vote("alpha"), counted, vote("beta")), null).voters, [
-    "beta",
-  ]);
+  assert.deepEqual(combineAnalyses(runFromEvents(vote("alpha"), vote("beta")), null).voters, ["alpha", "beta"]);
+  assert.deepEqual(combineAnalyses(runFromEvents(vote("alpha"), counted, vote("beta")), null).voters, ["beta"]);
 });
 
 test("repeated notices are shown once, and notices before a retry are not shown", () => {

@@ -44,10 +44,7 @@ test("a rejected file has a reason", () => {
 
 test("files above the limit are rejected", () => {
   const many = Array.from({ length: 4 }, (_, place) => file(`${place}.txt`, "text/plain"));
-  const { files, objections } = checkAttachments(
-    [...many, file("a.zip", "application/zip")],
-    MAX_ATTACHMENTS - 2,
-  );
+  const { files, objections } = checkAttachments([...many, file("a.zip", "application/zip")], MAX_ATTACHMENTS - 2);
   assert.equal(files.length, 2);
   assert.equal(objections.length, 2);
 });

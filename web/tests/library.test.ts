@@ -124,10 +124,7 @@ test("with chains and cycles of answers, each insight is listed once", () => {
     insight("e", { answers_insight: "d" }),
     insight("f", { answers_insight: "gone" }),
   ];
-  const ids = pairInsights(some).flatMap((one) => [
-    one.insight.id,
-    ...one.answers.map((answer) => answer.id),
-  ]);
+  const ids = pairInsights(some).flatMap((one) => [one.insight.id, ...one.answers.map((answer) => answer.id)]);
   assert.deepEqual(ids.toSorted(), ["a", "b", "c", "d", "e", "f"]);
 });
 

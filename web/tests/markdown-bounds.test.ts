@@ -101,10 +101,7 @@ test("long but simple lists and tables are formatted", () => {
   assert.ok(!isTooComplex("- 7\n".repeat(1_000)));
   assert.ok(!isTooComplex("> a\n> > b\n".repeat(20)));
   const rows = "| `a_b` | **c** | [d](https://a.example) |\n".repeat(90);
-  assert.equal(
-    renderMarkdown(`| a | b | c |\n|---|---|---|\n${rows}`).match(/<strong>c<\/strong>/g)?.length,
-    90,
-  );
+  assert.equal(renderMarkdown(`| a | b | c |\n|---|---|---|\n${rows}`).match(/<strong>c<\/strong>/g)?.length, 90);
 });
 
 test("text that is too complex is shown as plain text", () => {

@@ -20,9 +20,7 @@ function measureMs(work: () => void): string {
 }
 
 for (const [name, { text, isGrowing }] of Object.entries(TEXTS)) {
-  const ends = isGrowing
-    ? Array.from({ length: text.length / CHUNK_CHARS }, (_, at) => (at + 1) * CHUNK_CHARS)
-    : [];
+  const ends = isGrowing ? Array.from({ length: text.length / CHUNK_CHARS }, (_, at) => (at + 1) * CHUNK_CHARS) : [];
   const prefixes = [...ends.map((end) => text.slice(0, end)), text];
   const marked = measureMs(() => prefixes.forEach((prefix) => new Lexer().lex(prefix)));
   const own = measureMs(() => {

@@ -44,9 +44,7 @@ test("scripted samples use scripted models, even if other models are ready", () 
   assert.deepEqual(playableSamples([OPENAI]), []);
   assert.deepEqual(playableSamples([OPENAI, SCRIPTED]), SCRIPTED_SAMPLES);
   for (const sample of SCRIPTED_SAMPLES) {
-    assert.ok(
-      models(buildSampleSetup(sample, [OPENAI, SCRIPTED]))?.every((model) => model.startsWith("scripted/")),
-    );
+    assert.ok(models(buildSampleSetup(sample, [OPENAI, SCRIPTED]))?.every((model) => model.startsWith("scripted/")));
   }
 });
 

@@ -57,13 +57,7 @@ test("names are resolved as on the server", () => {
     { name: null, persona: "per_1" },
     { name: null, persona: null },
   ];
-  assert.deepEqual(resolveNames(participants, [SCEPTIC]), [
-    "Alpha",
-    "The sceptic",
-    "Beta!",
-    "The sceptic 2",
-    "Gamma",
-  ]);
+  assert.deepEqual(resolveNames(participants, [SCEPTIC]), ["Alpha", "The sceptic", "Beta!", "The sceptic 2", "Gamma"]);
   assert.equal(
     resolveNames(
       Array.from({ length: 25 }, () => ({ name: null, persona: null })),
@@ -121,10 +115,7 @@ test("a setup with too few participants is invalid", () => {
     validateSetup({ ...EMPTY_SETUP, mode: "debate", participants: [newParticipant("a/b")] }) ?? "",
     /Debate needs at least two/,
   );
-  assert.equal(
-    validateSetup({ ...EMPTY_SETUP, mode: "advisors", participants: [newParticipant("a/b")] }),
-    null,
-  );
+  assert.equal(validateSetup({ ...EMPTY_SETUP, mode: "advisors", participants: [newParticipant("a/b")] }), null);
 });
 
 test("a draft converts to a request", () => {

@@ -27,11 +27,7 @@ test("during the first answers, later stages are ahead", () => {
 });
 
 test("only participants that answered take part in the debate", () => {
-  const run = runFromEvents(
-    ...FIRST_ANSWERS_ENDED,
-    turnEndedIn("gamma", "initial", "failed"),
-    stageStarted("debate"),
-  );
+  const run = runFromEvents(...FIRST_ANSWERS_ENDED, turnEndedIn("gamma", "initial", "failed"), stageStarted("debate"));
   assert.deepEqual(states(run), ["done", "now", "ahead"]);
   assert.deepEqual(counts(run), ["2 of 3", "0 of 2", "0 of 1"]);
   const gamma = lanes(run).find((lane) => lane.participant === "gamma");
@@ -47,18 +43,11 @@ test("a lane awaits approval until the request is resolved", () => {
   const awaitingApproval = (run: Run) =>
     lanes(run).flatMap((lane) => (lane.isAwaitingApproval ? lane.participant : []));
   assert.deepEqual(awaitingApproval(runFromEvents(...events)), ["beta"]);
-  assert.deepEqual(
-    awaitingApproval(runFromEvents(...events, inInitialStage(approvalResolved("beta", "c1")))),
-    [],
-  );
+  assert.deepEqual(awaitingApproval(runFromEvents(...events, inInitialStage(approvalResolved("beta", "c1")))), []);
 });
 
 test("a debate is marked as skipped when the synthesis starts without it", () => {
-  const run = runFromEvents(
-    ...FIRST_ANSWERS_ENDED,
-    stageStarted("synthesis"),
-    turnStartedIn("alpha", "synthesis"),
-  );
+  const run = runFromEvents(...FIRST_ANSWERS_ENDED, stageStarted("synthesis"), turnStartedIn("alpha", "synthesis"));
   assert.deepEqual(states(run), ["done", "skipped", "now"]);
 });
 
@@ -89,11 +78,7 @@ test("a stage is stopped if the run or all of its turns were stopped", () => {
     "skipped",
     "skipped",
   ]);
-  const one = [
-    ...FIRST_ANSWERS_STARTED,
-    turnEndedIn("alpha", "initial"),
-    turnEndedIn("beta", "initial", "stopped"),
-  ];
+  const one = [...FIRST_ANSWERS_STARTED, turnEndedIn("alpha", "initial"), turnEndedIn("beta", "initial", "stopped")];
   assert.equal(states(runFromEvents(...one, runEnded()))[0], "done");
   assert.equal(states(runFromEvents(...one, runEnded("stopped")))[0], "stopped");
 });

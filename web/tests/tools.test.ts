@@ -26,10 +26,7 @@ test("removing one tool of a whole server keeps the others", () => {
 
 test("missing tools are found, except those of a server that does not answer", () => {
   assert.deepEqual(missingTools(["words", "words/old", "left/x"], [WORDS]), ["words/old", "left/x"]);
-  assert.deepEqual(
-    missingTools(["words/look_up"], [{ ...WORDS, tools: [], error: "It does not answer." }]),
-    [],
-  );
+  assert.deepEqual(missingTools(["words/look_up"], [{ ...WORDS, tools: [], error: "It does not answer." }]), []);
 });
 
 test("only participants with tools send them", () => {
@@ -42,8 +39,5 @@ test("only participants with tools send them", () => {
     maxCostUsd: null,
     files: [],
   };
-  assert.deepEqual(toDiscussionDraft(draft, []).participants, [
-    { model: "a/b", tools: ["words"] },
-    { model: "a/b" },
-  ]);
+  assert.deepEqual(toDiscussionDraft(draft, []).participants, [{ model: "a/b", tools: ["words"] }, { model: "a/b" }]);
 });

@@ -27,9 +27,7 @@ const waiting = (run: Run) =>
 
 test("participants wait until their turn starts or the run ends", () => {
   assert.deepEqual(waiting(runOf(turnStarted("alpha"))), ["alpha speaking", "beta waiting"]);
-  assert.deepEqual(waiting(runOf(turnStarted("alpha"), turnEnded("alpha", "Yes."), runEnded())), [
-    "alpha completed",
-  ]);
+  assert.deepEqual(waiting(runOf(turnStarted("alpha"), turnEnded("alpha", "Yes."), runEnded())), ["alpha completed"]);
 });
 
 test("only recipients of the message wait", () => {

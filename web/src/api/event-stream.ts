@@ -108,9 +108,7 @@ export class EventStream {
  * Parse a body. With each chunk, yields the data of the events that are complete by then; maybe none.
  * Leaving the loop cancels the request.
  */
-export async function* readSseEvents(
-  body: ReadableStream<Uint8Array>,
-): AsyncGenerator<readonly string[], void> {
+export async function* readSseEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<readonly string[], void> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let rest = "";

@@ -36,16 +36,13 @@ class PageTokenizer extends Tokenizer {
 
   override fences(src: string): Tokens.Code | undefined {
     // marked accepts any token here, and has no other place for custom blocks that is as cheap.
-    return (this.#blockFormula(src) ?? this.#footnoteDefinition(src) ?? super.fences(src)) as
-      Tokens.Code | undefined;
+    return (this.#blockFormula(src) ?? this.#footnoteDefinition(src) ?? super.fences(src)) as Tokens.Code | undefined;
   }
 
   override lheading(src: string): Tokens.Heading | undefined {
     // Its rule scans all following text, and runs at every line of an item.
     return super.lheading(
-      src.length > MAX_HEADING_LOOKAHEAD
-        ? src.slice(0, src.lastIndexOf("\n", MAX_HEADING_LOOKAHEAD) + 1)
-        : src,
+      src.length > MAX_HEADING_LOOKAHEAD ? src.slice(0, src.lastIndexOf("\n", MAX_HEADING_LOOKAHEAD) + 1) : src,
     );
   }
 

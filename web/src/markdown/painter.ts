@@ -62,9 +62,7 @@ export class Painter {
   }
 
   isDue(now: number): boolean {
-    return (
-      this.isWaiting && now - this.lastPaintAt >= (this.#isUrgent ? MIN_INTERVAL_MS : END_HIDDEN_INTERVAL_MS)
-    );
+    return this.isWaiting && now - this.lastPaintAt >= (this.#isUrgent ? MIN_INTERVAL_MS : END_HIDDEN_INTERVAL_MS);
   }
 
   get budgetMs(): number {

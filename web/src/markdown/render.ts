@@ -63,9 +63,7 @@ function renderBlock(token: Tokens.Generic): string {
 function renderList({ ordered, start, items }: Tokens.List): string {
   const tag = ordered ? "ol" : "ul";
   const from = ordered && typeof start === "number" && start !== 1 ? ` start="${start}"` : "";
-  const rows = items.map(
-    (item) => `<li${item.task ? ' class="task"' : ""}>${renderBlocks(item.tokens)}</li>`,
-  );
+  const rows = items.map((item) => `<li${item.task ? ' class="task"' : ""}>${renderBlocks(item.tokens)}</li>`);
   return `<${tag}${from}>${rows.join("")}</${tag}>`;
 }
 
@@ -199,9 +197,7 @@ const BLOCK_TAGS =
     " ",
   );
 const BLOCK_ATTRIBUTES =
-  "aria-label class data-formula data-language data-note data-noted href rel role start tabindex target".split(
-    " ",
-  );
+  "aria-label class data-formula data-language data-note data-noted href rel role start tabindex target".split(" ");
 /** Tags and attributes of KaTeX. Its source annotation is left out, because screen readers would read it too. */
 const MATH_TAGS =
   "span svg path math semantics mrow mi mo mn ms mtext mspace msub msup msubsup mfrac msqrt mroot munder mover munderover mmultiscripts mtable mtr mtd mstyle mpadded mphantom menclose merror".split(

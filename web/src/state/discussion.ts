@@ -33,10 +33,7 @@ export function emptyDiscussion(id: string): OpenDiscussion {
 /** Merge the newest page, on opening or after a change. */
 export function withPage(open: OpenDiscussion, page: DiscussionDetail): OpenDiscussion {
   const isGap = hasGap(open, page);
-  const runs = withNotices(
-    groupByRun(isGap ? open.runs.filter(isLiveRun) : open.runs, page.messages),
-    page.notices,
-  );
+  const runs = withNotices(groupByRun(isGap ? open.runs.filter(isLiveRun) : open.runs, page.messages), page.notices);
   const before = isGap || open.discussion === null ? page.before : open.olderCursor;
   return withServerRuns({ ...open, runs, olderCursor: before, discussion: page.discussion }, page.runs);
 }
@@ -159,9 +156,7 @@ export const hasLiveRun = (open: OpenDiscussion): boolean => open.runs.some(isLi
 function withRegeneration(open: OpenDiscussion, id: string): OpenDiscussion {
   const regenerationRun = open.runs.find((run) => run.id === id);
   if (!regenerationRun?.regenerate) return open;
-  const place = open.runs.findIndex((run) =>
-    run.turns.some((turn) => turn.message === regenerationRun.regenerate),
-  );
+  const place = open.runs.findIndex((run) => run.turns.some((turn) => turn.message === regenerationRun.regenerate));
   const holder = open.runs[place];
   if (!holder) return open;
   const turns = holder.turns.map((turn) =>

@@ -173,8 +173,7 @@ function updateTurn(run: Run, event: TurnEvent): Run {
   const key = formatTurnKey(event);
   const place = run.turns.findIndex((turn) => turn.key === key);
   const before = run.turns[place];
-  if (!before)
-    return { ...run, turns: [...run.turns, applyTurnEvent(emptyTurn(run.id, event, event.at), event)] };
+  if (!before) return { ...run, turns: [...run.turns, applyTurnEvent(emptyTurn(run.id, event, event.at), event)] };
   if (before.versions > 1) return run; // events replayed for it describe its first version
   return { ...run, turns: run.turns.with(place, applyTurnEvent(before, event)) };
 }
@@ -236,9 +235,7 @@ export function resetRun({ id, userMessage: asked, mode, regenerate, status, rev
 
 export const isLiveRun = (run: Run): boolean => run.status === "running" || run.status === "waiting";
 
-const SPECS_BY_STAGE = Object.values(MODES).flatMap((spec) =>
-  spec.stages.map((stage) => [stage, spec] as const),
-);
+const SPECS_BY_STAGE = Object.values(MODES).flatMap((spec) => spec.stages.map((stage) => [stage, spec] as const));
 /** The specs of stages that only one mode has. Other stages do not tell the mode of a run. */
 const SPEC_BY_STAGE: ReadonlyMap<string, ModeSpec> = new Map(
   SPECS_BY_STAGE.filter(([stage]) => SPECS_BY_STAGE.filter(([other]) => other === stage).length === 1),
@@ -272,9 +269,7 @@ export function withWaitingTurns(
 function expectedSpeakers(run: Run, discussion: Discussion): readonly string[] {
   const participants = run.participants.length ? run.participants : discussion.participants;
   const recipients = run.userMessage?.visible_to;
-  const addressed = participants.filter(
-    (one) => one.active !== false && (!recipients || recipients.includes(one.id)),
-  );
+  const addressed = participants.filter((one) => one.active !== false && (!recipients || recipients.includes(one.id)));
   return (modeSpec(run.mode).only_first ? addressed.slice(0, 1) : addressed).map((one) => one.id);
 }
 

@@ -195,8 +195,7 @@ export const isLiveTurn = (turn: Turn): boolean => turn.state === "waiting" || t
 export const pendingApprovals = (turn: Turn): readonly ToolCallState[] =>
   isLiveTurn(turn) ? turn.calls.filter((call) => call.pendingApproval) : [];
 /** Return whether the turn, or its regeneration, waits for approval. */
-export const isAwaitingApproval = (turn: Turn): boolean =>
-  pendingApprovals(turn.regeneration ?? turn).length > 0;
+export const isAwaitingApproval = (turn: Turn): boolean => pendingApprovals(turn.regeneration ?? turn).length > 0;
 /** The regeneration that failed or was interrupted. It is not a version. */
 export const failedRegeneration = ({ regeneration }: Turn): Turn | null =>
   regeneration?.state === "failed" || regeneration?.state === "partial" ? regeneration : null;

@@ -29,15 +29,11 @@ class Catalog {
   }
 
   async #loadPersonas(): Promise<void> {
-    this.personas = await readAllPages("GET /api/personas", (page) => page.personas).catch(
-      () => this.personas,
-    );
+    this.personas = await readAllPages("GET /api/personas", (page) => page.personas).catch(() => this.personas);
   }
 
   async #loadProjects(): Promise<void> {
-    this.projects = await readAllPages("GET /api/projects", (page) => page.projects).catch(
-      () => this.projects,
-    );
+    this.projects = await readAllPages("GET /api/projects", (page) => page.projects).catch(() => this.projects);
   }
 }
 

@@ -80,9 +80,7 @@ export class EvaluationStore {
     this.#abort?.abort();
   }
 
-  async #applyOrUndo(
-    name: "POST /api/evaluations/{id}/apply" | "POST /api/evaluations/{id}/undo",
-  ): Promise<void> {
+  async #applyOrUndo(name: "POST /api/evaluations/{id}/apply" | "POST /api/evaluations/{id}/undo"): Promise<void> {
     const progress = this.progress;
     if (!progress) return;
     await this.#runExclusive("accepting", async () => {
@@ -95,9 +93,7 @@ export class EvaluationStore {
 
   #setProgress(progress: EvaluationProgress): void {
     this.progress = progress;
-    this.evaluations = this.evaluations.map((one) =>
-      one.id === progress.evaluation.id ? progress.evaluation : one,
-    );
+    this.evaluations = this.evaluations.map((one) => (one.id === progress.evaluation.id ? progress.evaluation : one));
   }
 
   /** Run one call at a time. The initial load may still be pending during the first. */

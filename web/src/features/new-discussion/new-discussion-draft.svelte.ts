@@ -120,8 +120,7 @@ class NewDiscussionDraft {
   #validate(): DraftErrors {
     if (!this.draft.message.trim()) return { question: "Write a question first." };
     if (this.uploads.isUploading) return { question: "A file is still uploading. Wait a moment." };
-    if (this.uploads.hasErrors)
-      return { question: "A file failed to upload. Remove it, or attach it again." };
+    if (this.uploads.hasErrors) return { question: "A file failed to upload. Remove it, or attach it again." };
     const lacks = validateSetup(this.setup);
     return lacks ? { participants: lacks } : {};
   }

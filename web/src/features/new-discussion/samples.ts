@@ -40,30 +40,21 @@ export const SAMPLES: readonly Sample[] = [
     words: "An engineer, a sceptic and an advocate",
     mode: "debate",
     participants: [builtinPersona("engineer"), builtinPersona("sceptic"), builtinPersona("advocate")],
-    questions: [
-      "Rewrite a ten-year-old program, or mend it?",
-      "Is a four-day week good for a small company?",
-    ],
+    questions: ["Rewrite a ten-year-old program, or mend it?", "Is a four-day week good for a small company?"],
   },
   {
     title: "Find a consensus",
     words: "Three participants, two rounds",
     mode: "consensus",
     participants: [builtinPersona("product"), builtinPersona("engineer"), builtinPersona("advocate")],
-    questions: [
-      "Which habits make meetings worth their time?",
-      "How much testing is enough for a first release?",
-    ],
+    questions: ["Which habits make meetings worth their time?", "How much testing is enough for a first release?"],
   },
   {
     title: "Ask my advisors",
     words: "They ask first, then advise",
     mode: "advisors",
     participants: [builtinPersona("systems"), builtinPersona("product"), builtinPersona("sceptic")],
-    questions: [
-      "Shall I take a better-paid job in another city?",
-      "My side project has its first users. What now?",
-    ],
+    questions: ["Shall I take a better-paid job in another city?", "My side project has its first users. What now?"],
   },
   {
     title: "Teach me",
@@ -106,9 +97,7 @@ export const SCRIPTED_SAMPLES: readonly Sample[] = [
 /** Demos that can run here. The operator may have removed the scripted provider. */
 export function playableSamples(offers: readonly ProviderOffer[]): readonly Sample[] {
   const there = new Set(offers.filter((one) => one.availability === "ready").flatMap((one) => one.models));
-  return SCRIPTED_SAMPLES.filter((sample) =>
-    sample.participants.every((part) => part.model && there.has(part.model)),
-  );
+  return SCRIPTED_SAMPLES.filter((sample) => sample.participants.every((part) => part.model && there.has(part.model)));
 }
 
 /** Fill a sample with ready models, each used as rarely as possible. */
@@ -125,9 +114,7 @@ export function buildSampleSetup(sample: Sample, offers: readonly ProviderOffer[
     taskModel: sample.taskModel ?? null,
     debate: DEFAULT_DEBATE,
     advisors: DEFAULT_ADVISORS,
-    directed: sample.isScripted
-      ? { ...DEFAULT_LESSON, first_speaker: participants[0]?.key ?? null }
-      : DEFAULT_LESSON,
+    directed: sample.isScripted ? { ...DEFAULT_LESSON, first_speaker: participants[0]?.key ?? null } : DEFAULT_LESSON,
   };
 }
 

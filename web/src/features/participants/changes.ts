@@ -26,8 +26,7 @@ export function buildChange(
   const same = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
   const differing = Object.entries(now).filter(
     // Options of the previous mode are kept, in case the user returns to it.
-    ([name, value]) =>
-      !same(value, was[name as keyof typeof was]) && !(value === null && name !== "task_model"),
+    ([name, value]) => !same(value, was[name as keyof typeof was]) && !(value === null && name !== "task_model"),
   );
   return {
     ...(Object.fromEntries(differing) as DiscussionChange),

@@ -146,8 +146,7 @@ export function toSetup(source: Discussion | Preset): DiscussionSetup {
 
 export function withParticipant(setup: DiscussionSetup, participant: ParticipantDraft): DiscussionSetup {
   const place = setup.participants.findIndex((one) => one.key === participant.key);
-  const participants =
-    place < 0 ? [...setup.participants, participant] : setup.participants.with(place, participant);
+  const participants = place < 0 ? [...setup.participants, participant] : setup.participants.with(place, participant);
   // Single mode calls only one participant, so a second one changes the mode.
   const mode = modeSpec(setup.mode).only_first && participants.length > 1 ? EMPTY_SETUP.mode : setup.mode;
   return { ...setup, mode, participants };
@@ -165,11 +164,7 @@ export function withoutParticipant(setup: DiscussionSetup, key: string): Discuss
 }
 
 /** Restore a removed participant at its position, and in mode options that are unset since. */
-export function restoreParticipant(
-  setup: DiscussionSetup,
-  key: string,
-  before: DiscussionSetup,
-): DiscussionSetup {
+export function restoreParticipant(setup: DiscussionSetup, key: string, before: DiscussionSetup): DiscussionSetup {
   const place = before.participants.findIndex((one) => one.key === key);
   const participant = before.participants[place];
   if (!participant || setup.participants.some((one) => one.key === key)) return setup;
@@ -198,8 +193,7 @@ export function toSetupPayload(setup: DiscussionSetup, personas: readonly Person
     task_model: taskModel,
     debate: mode === "debate" ? { ...setup.debate, lead: nameOf(setup.debate.lead) } : null,
     advisors: mode === "advisors" ? setup.advisors : null,
-    directed:
-      mode === "directed" ? { ...setup.directed, first_speaker: nameOf(setup.directed.first_speaker) } : null,
+    directed: mode === "directed" ? { ...setup.directed, first_speaker: nameOf(setup.directed.first_speaker) } : null,
   };
 }
 

@@ -72,8 +72,7 @@ export class SuggestionWizard {
       await callApi("DELETE /api/personas/{id}", { path: { id: persona.id } });
       return persona;
     });
-    if (gone)
-      this.personaBySuggestion = new Map([...this.personaBySuggestion].filter(([one]) => one !== name));
+    if (gone) this.personaBySuggestion = new Map([...this.personaBySuggestion].filter(([one]) => one !== name));
     return gone;
   }
 

@@ -70,9 +70,7 @@ export function buildLanes(
 function laneTurn(run: Run, participant: string): Turn | undefined {
   const own = run.turns.filter((turn) => turn.participant === participant);
   const speaking = own.find((turn) => isLiveTurn(turn) && turn.stage !== "synthesis");
-  return (
-    speaking ?? own.find((turn) => turn.stage === "debate") ?? own.find((turn) => turn.stage === "initial")
-  );
+  return speaking ?? own.find((turn) => turn.stage === "debate") ?? own.find((turn) => turn.stage === "initial");
 }
 
 function laneState(turn: Turn | undefined, report: LaneReport | undefined): Lane["state"] {
@@ -104,19 +102,12 @@ export function buildStages(run: Run, lanes: readonly Lane[]): readonly DebateSt
 
 /** The current stage: the first with a live turn, or the last opened one. */
 function currentStage(run: Run): StageName {
-  const speaking = STAGE_NAMES.find((name) =>
-    run.turns.some((turn) => turn.stage === name && isLiveTurn(turn)),
-  );
+  const speaking = STAGE_NAMES.find((name) => run.turns.some((turn) => turn.stage === name && isLiveTurn(turn)));
   const opened = run.stages.at(-1)?.stage;
   return speaking ?? STAGE_NAMES.find((name) => name === opened) ?? "initial";
 }
 
-function stageState(
-  name: StageName,
-  now: StageName | null,
-  turns: readonly Turn[],
-  run: Run,
-): DebateStage["state"] {
+function stageState(name: StageName, now: StageName | null, turns: readonly Turn[], run: Run): DebateStage["state"] {
   if (name === now) return "now";
   const isAhead = now !== null && STAGE_NAMES.indexOf(name) > STAGE_NAMES.indexOf(now);
   if (turns.length) return isStoppedEarly(turns, run) ? "stopped" : "done";
