@@ -15,9 +15,7 @@ PAGE_SOURCES = sorted(
     for path in (ROOT / "web" / folder).rglob("*")
     if path.suffix in {".ts", ".svelte", ".css"}
 )
-PAGES = sorted(
-    [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "web/src").rglob("*.md")],
-)
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "web/src").rglob("*.md")])
 BANNED = re.compile(
     r"\b(whoever|somebody|nobody|anybody|anew|wherever|whatever|wished|therein|one's own"
     r"|is told|are told|was told|comes to|takes up|goes on|what was said|is to be|those who)\b",

@@ -6,7 +6,7 @@ import { markQuote } from "../../src/markdown/find-quote.ts";
 import { DocumentRenderer } from "../../src/markdown/painter.ts";
 import Card from "./Card.svelte";
 
-import.meta.glob("../../src/app.css", { eager: true });
+import.meta.glob("../../src/*.css", { eager: true });
 
 const card = document.querySelector("#card") as HTMLElement;
 const shown = mount(Card, { target: card });
