@@ -1,11 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  splitAdvice,
-  nextAdvisorState,
-  advisorState,
-  advisorStateLabel,
-} from "../src/features/modes/advisors/advisors.ts";
+import { splitAdvice, advisorState, advisorStateLabel } from "../src/features/modes/advisors/advisors.ts";
 import { emptyDiscussion, type OpenDiscussion } from "../src/state/discussion.ts";
 import { emptyRun, type Run } from "../src/state/run.ts";
 import { emptyTurn, type Turn } from "../src/state/turn.ts";
@@ -42,7 +37,11 @@ test("an advisor asks questions in its first three turns and advises after that"
 
 test("only an advisor's own turns count: one that joins late starts with questions", () => {
   assert.deepEqual(advisorState(all, DISCUSSION, current, "beta"), { kind: "asks", turn: 1, total: 3 });
-  assert.deepEqual(nextAdvisorState(all, DISCUSSION, current, "beta"), { kind: "asks", turn: 2, total: 3 });
+  assert.deepEqual(advisorState(all, DISCUSSION, current, "beta", { isNext: true }), {
+    kind: "asks",
+    turn: 2,
+    total: 3,
+  });
 });
 
 test("failed turns, regenerated answers and syntheses do not count", () => {
@@ -70,7 +69,7 @@ test("a discussion sets the number of question turns, and 0 skips them", () => {
 test("the state is unknown while older pages are not loaded", () => {
   const cut = open([...three.slice(1), current], 40);
   assert.equal(advisorState(cut, DISCUSSION, current, "alpha"), null);
-  assert.deepEqual(nextAdvisorState(cut, DISCUSSION, current, "alpha"), { kind: "speaks" });
+  assert.deepEqual(advisorState(cut, DISCUSSION, current, "alpha", { isNext: true }), { kind: "speaks" });
 });
 
 test("a state has a label", () => {

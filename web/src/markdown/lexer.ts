@@ -138,7 +138,7 @@ function parseDollarFormula(text: string): Formula | null {
 }
 
 /** Return the position of the next dollar that may open a formula, or 0. A dollar after a letter or digit may not. */
-export function nextDollar(text: string): number {
+function nextDollar(text: string): number {
   let at = text.indexOf("$", 1);
   while (at > 0 && /[\w$\\]/.test(text.charAt(at - 1))) at = text.indexOf("$", at + 1);
   return Math.max(at, 0);
@@ -192,7 +192,7 @@ export function splitByMarks(text: string): string[] {
 }
 
 /** Remaining budget for the texts of a segment. */
-export class LexBudget {
+class LexBudget {
   #remaining = MAX_WORK;
 
   /** Spend the cost of a text, if enough is left. */

@@ -33,35 +33,19 @@ const DEFAULT_QUESTION_TURNS = 3; // default of the server
 type AdvisorState =
   { readonly kind: "asks"; readonly turn: number; readonly total: number } | { readonly kind: "speaks" };
 
-/** The state of an advisor in a run; null if older messages are needed to know. */
+/**
+ * The state of an advisor in a run, or in the run after it; null if older messages are needed to know. Only the advisor's
+ * own answered turns count.
+ */
 export function advisorState(
   open: OpenDiscussion,
   discussion: Discussion,
   run: Run,
   participant: string,
+  { isNext = false } = {},
 ): AdvisorState | null {
   const place = open.runs.findIndex((one) => one.id === run.id);
-  return stateAfter(open.runs.slice(0, Math.max(place, 0)), open, discussion, participant);
-}
-
-/** The state in the next run. */
-export function nextAdvisorState(
-  open: OpenDiscussion,
-  discussion: Discussion,
-  run: Run,
-  participant: string,
-): AdvisorState | null {
-  const place = open.runs.findIndex((one) => one.id === run.id);
-  return stateAfter(open.runs.slice(0, place + 1), open, discussion, participant);
-}
-
-/** Only the advisor's own answered turns count. */
-function stateAfter(
-  runs: readonly Run[],
-  open: OpenDiscussion,
-  discussion: Discussion,
-  participant: string,
-): AdvisorState | null {
+  const runs = open.runs.slice(0, isNext ? place + 1 : Math.max(place, 0));
   const questionTurns = discussion.advisors?.question_turns ?? DEFAULT_QUESTION_TURNS;
   const own = runs.filter(
     (one) => !one.regenerate && one.turns.some((turn) => isCountedTurn(turn, participant)),
