@@ -191,22 +191,22 @@ export function showsDestination(text: string, { destination: place }: LinkTarge
   return bare(shown).startsWith(bare(place)) && /^(?:$|[/?#])/.test(rest);
 }
 
+const splitWords = (text: string): string[] => text.split(" ");
+
 /** Tags and attributes of Markdown blocks. */
-const BLOCK_TAGS =
-  "a blockquote br code del div em figcaption figure h3 h4 h5 h6 hr li ol p pre span strong sup table tbody td th thead tr ul".split(
-    " ",
-  );
-const BLOCK_ATTRIBUTES =
-  "aria-label class data-formula data-language data-note data-noted href rel role start tabindex target".split(" ");
+const BLOCK_TAGS = splitWords(
+  "a blockquote br code del div em figcaption figure h3 h4 h5 h6 hr li ol p pre span strong sup table tbody td th thead tr ul",
+);
+const BLOCK_ATTRIBUTES = splitWords(
+  "aria-label class data-formula data-language data-note data-noted href rel role start tabindex target",
+);
 /** Tags and attributes of KaTeX. Its source annotation is left out, because screen readers would read it too. */
-const MATH_TAGS =
-  "span svg path math semantics mrow mi mo mn ms mtext mspace msub msup msubsup mfrac msqrt mroot munder mover munderover mmultiscripts mtable mtr mtd mstyle mpadded mphantom menclose merror".split(
-    " ",
-  );
-const MATH_ATTRIBUTES =
-  "aria-hidden class d data-style preserveaspectratio viewbox xmlns accent accentunder columnalign columnlines columnspacing depth display displaystyle fence height linethickness lspace mathbackground mathcolor mathsize mathvariant maxsize minsize movablelimits notation rowlines rowspacing rspace scriptlevel separator side stretchy symmetric voffset width".split(
-    " ",
-  );
+const MATH_TAGS = splitWords(
+  "span svg path math semantics mrow mi mo mn ms mtext mspace msub msup msubsup mfrac msqrt mroot munder mover munderover mmultiscripts mtable mtr mtd mstyle mpadded mphantom menclose merror",
+);
+const MATH_ATTRIBUTES = splitWords(
+  "aria-hidden class d data-style preserveaspectratio viewbox xmlns accent accentunder columnalign columnlines columnspacing depth display displaystyle fence height linethickness lspace mathbackground mathcolor mathsize mathvariant maxsize minsize movablelimits notation rowlines rowspacing rspace scriptlevel separator side stretchy symmetric voffset width",
+);
 
 type Purifier = ReturnType<typeof DOMPurify>;
 
