@@ -8,7 +8,7 @@ import {
   rejectionReason,
 } from "../src/state/attachment-checks.ts";
 import { HISTORY_START, messageHistory, stepHistory } from "../src/features/composer/history.ts";
-import { describeSendError } from "../src/features/composer/rejected-files.ts";
+import { describeSendError } from "../src/features/composer/send-errors.ts";
 
 test("the history goes back through sent messages, and forward to the draft", () => {
   const history = messageHistory(["First", "Again", "First", "Last"]);

@@ -6,8 +6,7 @@
  */
 
 import { Lexer, Tokenizer, getDefaults, type MarkedOptions, type Token, type Tokens } from "marked";
-import { findCutPosition } from "./truncate.ts";
-import { isTooDeep } from "./lines.ts";
+import { findCutPosition, isTooDeep } from "./lines.ts";
 
 export interface FormulaToken {
   type: "formula";

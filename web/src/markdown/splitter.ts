@@ -6,8 +6,8 @@
  * An open segment has a maximum length, except for a fence, whose lines need no parsing.
  */
 
-import { findCutPosition } from "./truncate.ts";
 import {
+  findCutPosition,
   LONG_LINE,
   isFenceEnd,
   parseFenceStart,
