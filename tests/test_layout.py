@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import moot
+from tests.support.node import WEB_FOLDER
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "moot"
@@ -18,6 +19,7 @@ MODULES = sorted(
     for path in SOURCE.rglob("*.py")
     if path.name != "__init__.py" and "migrations" not in path.parts  # one test compares what they make
 )
+PAGE_MODULES = [path.relative_to(ROOT) for path in (WEB_FOLDER / "src").rglob("*") if path.suffix in {".ts", ".svelte"}]
 FUNDING = re.compile(r'"funding": (\{[^}]*\}|\[[^\]]*\])')  # where one may give money
 MAX_MODULES = 20
 LOCK_FILES = ("uv.lock", "package-lock.json")
@@ -41,10 +43,11 @@ def tracked_files(*names: str) -> list[Path]:
 
 def test_modules_are_found() -> None:
     assert Path("types/events.py") in MODULES
+    assert Path("web/src/App.svelte") in PAGE_MODULES
 
 
 def test_no_folder_exceeds_max_modules() -> None:
-    counts = Counter(module.parent for module in MODULES)
+    counts = Counter(module.parent for module in [*MODULES, *PAGE_MODULES])
     del counts[Path("types")]  # a dictionary, read by name
     assert {folder: count for folder, count in counts.items() if count > MAX_MODULES} == {}
 

@@ -1,8 +1,8 @@
 """A mode is data: what holds for it is in its `ModeSpec`, so few modules compare the name of a mode.
 
 The rule: outside of `moot.modes` and `moot.types.modes`, at most three Python modules and three page files compare
-the name of a mode, or have a table by names of modes. Read a field of `ModeSpec` instead, or add one. To choose a mode
-for something, such as `mode="debate"`, is no comparison.
+the name of a mode or of its view, or have a table by names of modes. Read a field of `ModeSpec` instead, or add one.
+To choose a mode for something, such as `mode="debate"`, is no comparison.
 """
 
 import ast
@@ -20,7 +20,8 @@ GENERATED_TYPES = PAGE_FOLDER / "api/types.ts"
 
 QUOTED_NAME = rf"""["'](?:{"|".join(MODES)})["']"""
 PAGE_COMPARISONS = re.compile(
-    rf"""mode\)?\s*[!=]==\s*{QUOTED_NAME}|{QUOTED_NAME}\s*[!=]==\s*[\w.]*mode\b|\[(?:{QUOTED_NAME},?\s*){{2,}}\]""",
+    rf"""(?:mode|kind|view)\)?\s*[!=]==\s*{QUOTED_NAME}|{QUOTED_NAME}\s*[!=]==\s*[\w.]*(?:mode|kind|view)\b"""
+    rf"""|kind\([^()]*\)\s*[!=]==\s*{QUOTED_NAME}|\[(?:{QUOTED_NAME},?\s*){{2,}}\]""",
     re.IGNORECASE,
 )
 # The other modes are also the names of fields with options.
@@ -91,6 +92,9 @@ def test_comparisons_and_tables_are_found() -> None:
     page = (
         'table.mode !== "debate"',
         '"single" === mode',
+        'kind !== "debate"',
+        'runKind(run, discussion) === "debate"',
+        'spec.view === "debate"',
         'new Set(["single", "debate"])',
         "single: 1,\n  parallel: 2",
     )

@@ -1,4 +1,4 @@
-"""Advisors: their phases, one that is inactive and activated again, cross talk, and the synthesis."""
+"""Advisors: their states, one that is inactive and activated again, cross talk, and the synthesis."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ async def test_advisors_ask_questions_first_and_inactive_advisor_is_activated(se
     await page.goto(f"{server.url}/d/{reply.body['discussion']['id']}")
     first = page.get_by_role("region", name="Answers to: My partner wants")
     await expect(first.get_by_text("Asking, round 1 of 1", exact=True)).to_have_count(3)
-    await expect(first.get_by_role("region", name="To each other").get_by_role("article")).to_have_count(2)
+    await expect(first.get_by_role("region", name="Replies to each other").get_by_role("article")).to_have_count(2)
     await expect(first.get_by_role("region", name="Synthesis").get_by_role("article")).to_be_visible()
 
     roster = page.get_by_role("region", name="Who answers next")
@@ -62,11 +62,11 @@ async def test_advisors_synthesis_is_enabled_within_discussion(server: MootServe
     opened = (await server.post("/api/discussions", table)).body
     await server.run_events(opened["run"]["id"])
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
-    sum_up = page.get_by_role("switch", name="Sum up")
-    await expect(sum_up).to_have_attribute("aria-checked", "false")
+    synthesis = page.get_by_role("switch", name="Synthesis")
+    await expect(synthesis).to_have_attribute("aria-checked", "false")
     await expect(page.get_by_role("region", name="Synthesis")).to_have_count(0)
-    await sum_up.click()
-    await expect(sum_up).to_have_attribute("aria-checked", "true")
+    await synthesis.click()
+    await expect(synthesis).to_have_attribute("aria-checked", "true")
     rules = (await server.get(f"/api/discussions/{opened['discussion']['id']}")).body["discussion"]["advisors"]
     assert rules == {"question_turns": 0, "synthesis": True}
     await page.get_by_role("textbox", name="Your message").fill("We have had it for nine years.")

@@ -133,8 +133,8 @@ async def test_answer_is_regenerated_selected_edited_copied_and_its_prompt_shown
     await expect(echo.get_by_text("2/2")).to_be_visible()
     await wait_until_idle(page)
     await echo.get_by_role("button", name="Earlier version").click()
-    await echo.get_by_role("button", name="Use this one").click()
-    await expect(echo.get_by_role("button", name="Use this one")).to_have_count(0)
+    await echo.get_by_role("button", name="Use this version").click()
+    await expect(echo.get_by_role("button", name="Use this version")).to_have_count(0)
     await expect(echo.get_by_text("1/2")).to_be_visible()
 
     await choose_menu_item(page, "Echo", "Edit")
@@ -208,7 +208,7 @@ async def test_interrupted_answer_shows_reason_and_failed_version_keeps_previous
     echo, broken = card(page, "Echo"), card(page, "Reset")
     await expect(broken).to_contain_text("May be incomplete")
     await expect(broken.locator(".markdown")).to_have_text("A table has no head when")
-    await expect(broken).to_contain_text("It broke off: The connection to scripted broke")
+    await expect(broken).to_contain_text("Interrupted: The connection to scripted broke")
 
     await regenerate_with_model(page, "Echo", "scripted/reset")
     await expect(echo).to_contain_text("The connection to scripted broke before the answer was complete.")

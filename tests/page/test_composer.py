@@ -129,7 +129,7 @@ async def test_reference_summary_is_shown_under_message_and_after_reload(server:
     summaries = page.get_by_role("list", name="Included summaries")
     for _ in range(2):
         await expect(page.get_by_role("article")).to_have_count(2)
-        await expect(summaries).to_have_text("With a summary of Chairs and stools")
+        await expect(summaries).to_have_text("Includes a summary of Chairs and stools")
         await expect(summaries.get_by_role("link")).to_have_attribute("href", f"/d/{other}")
         await page.reload()
 

@@ -1,4 +1,4 @@
-"""A debate on the page: phases and lanes while it runs, its report, and links into it."""
+"""A debate on the page: stages and lanes while it runs, its report, and links into it."""
 
 import re
 from typing import Any
@@ -35,9 +35,9 @@ def lane_button(page: Page, name: str) -> Locator:
 async def test_failed_lane_is_retried_with_another_model(server: MootServer, page: Page) -> None:
     opened = await open_debate(server, "advocate", "sceptic", "unauthorized", lead="Alpha")
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
-    phases = page.get_by_role("list", name="Phases of the debate")
-    await expect(phases).to_contain_text("1 failed")
-    await expect(phases).to_contain_text("Written")
+    stages = page.get_by_role("list", name="Stages of the debate")
+    await expect(stages).to_contain_text("1 failed")
+    await expect(stages).to_contain_text("Written")
 
     await lane_button(page, "Gamma failed").click()
     thread = page.get_by_role("dialog", name="Gamma's thread")
@@ -154,7 +154,7 @@ async def test_debate_stopped_by_user_is_not_shown_as_failed(server: MootServer,
     await expect(lane_button(page, "Beta speaking")).to_be_visible()
     await server.post(f"/api/runs/{opened['run']['id']}/stop")
     await expect(page.get_by_role("button", name="Retry all 2")).to_be_visible()
-    first = page.get_by_role("list", name="Phases of the debate").get_by_role("listitem").first
+    first = page.get_by_role("list", name="Stages of the debate").get_by_role("listitem").first
     await expect(first).to_have_text(re.compile(r"0 of 2 answered\s+2 stopped"))
     await expect(first).to_have_class(re.compile("stopped"))
     await expect(first.locator(".bad")).to_have_count(0)
@@ -163,8 +163,8 @@ async def test_debate_stopped_by_user_is_not_shown_as_failed(server: MootServer,
 async def test_lane_is_stopped_while_streaming_and_retried(server: MootServer, page: Page) -> None:
     opened = await open_debate(server, "advocate", "unending")
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
-    phases = page.get_by_role("list", name="Phases of the debate")
-    await expect(phases.get_by_role("listitem").filter(has_text="First answers")).to_contain_text("1 of 2 finished")
+    stages = page.get_by_role("list", name="Stages of the debate")
+    await expect(stages.get_by_role("listitem").filter(has_text="First answers")).to_contain_text("1 of 2 finished")
     await lane_button(page, "Beta speaking").click()
     thread = page.get_by_role("dialog", name="Beta's thread")
     await expect(thread).to_contain_text("A table has no head")
@@ -175,24 +175,24 @@ async def test_lane_is_stopped_while_streaming_and_retried(server: MootServer, p
     await stop.click()
     await expect(thread.get_by_role("button", name="Retry")).to_be_visible()
     await page.keyboard.press("Escape")
-    await expect(phases).to_contain_text("1 stopped")
-    await expect(phases.get_by_role("listitem").filter(has_text="Debate")).to_contain_text("Skipped")
+    await expect(stages).to_contain_text("1 stopped")
+    await expect(stages.get_by_role("listitem").filter(has_text="Debate")).to_contain_text("Skipped")
     await server.run_events(opened["run"]["id"])
 
     await page.get_by_role("button", name="Retry Beta").click()
     await expect(lane_button(page, "Beta speaking")).to_be_visible()
-    await expect(phases.get_by_role("listitem").filter(has_text="First answers")).to_have_attribute(
+    await expect(stages.get_by_role("listitem").filter(has_text="First answers")).to_have_attribute(
         "aria-current", "step"
     )
 
 
-async def test_participant_beyond_quorum_is_marked_late_and_phases_are_links(server: MootServer, page: Page) -> None:
+async def test_participant_beyond_quorum_is_marked_late_and_stages_are_links(server: MootServer, page: Page) -> None:
     opened = await open_debate(server, "advocate", "sceptic", "unending", quorum=2)
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
-    phases = page.get_by_role("list", name="Phases of the debate")
-    first = phases.get_by_role("listitem").filter(has_text="First answers")
+    stages = page.get_by_role("list", name="Stages of the debate")
+    first = stages.get_by_role("listitem").filter(has_text="First answers")
     await expect(first).to_contain_text("1 too late")
-    await expect(phases).to_contain_text("Written")
+    await expect(stages).to_contain_text("Written")
     await expect(lane_button(page, "Gamma too late")).to_be_visible()
     await expect(page.get_by_role("button", name="Retry Gamma")).to_be_visible()
 
@@ -209,7 +209,7 @@ async def test_participant_beyond_quorum_is_marked_late_and_phases_are_links(ser
 async def test_debate_is_skipped_when_first_answers_agree_and_savings_are_shown(server: MootServer, page: Page) -> None:
     opened = await open_debate(server, "agreeing", "agreeing", skip_if_agreed=True)
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
-    skipped = page.get_by_role("list", name="Phases of the debate").get_by_role("listitem").nth(1)
+    skipped = page.get_by_role("list", name="Stages of the debate").get_by_role("listitem").nth(1)
     for _ in range(2):
         await expect(skipped).to_contain_text("Skipped: they agree. Saved about $0.0")
         await expect(page.get_by_role("list", name="Notes on this debate")).to_contain_text(

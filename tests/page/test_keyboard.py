@@ -49,8 +49,8 @@ async def test_answer_actions_work_by_keyboard_and_keep_focus(server: MootServer
     await move_focus_and_press(page, echo.get_by_role("button", name="Earlier version"))
     await expect(echo.get_by_text("1/2")).to_be_visible()
     await assert_focus_visible(page)
-    await move_focus_and_press(page, echo.get_by_role("button", name="Use this one"))
-    await expect(echo.get_by_role("button", name="Use this one")).to_have_count(0)
+    await move_focus_and_press(page, echo.get_by_role("button", name="Use this version"))
+    await expect(echo.get_by_role("button", name="Use this version")).to_have_count(0)
     await assert_focus_visible(page)
 
     await choose_menu_item(page, echo, "Edit")

@@ -71,7 +71,7 @@ async def test_lesson_is_shown_live_after_reload_and_in_playback(server: MootSer
     await expect(board.get_by_role("img")).to_have_attribute("alt", COMPLETE_BOARD)
 
     await moment.press("Home")
-    await expect(moment).to_have_attribute("aria-valuetext", re.compile("1 of 17. Alpha opens the board"))
+    await expect(moment).to_have_attribute("aria-valuetext", re.compile("1 of 17. Alpha opens the whiteboard"))
     await expect(board).to_contain_text("Nothing is drawn yet.")
     for _ in range(3):
         await moment.press("ArrowRight")
@@ -86,7 +86,7 @@ async def test_lesson_is_shown_live_after_reload_and_in_playback(server: MootSer
     await expect(moment).to_have_attribute("aria-valuetext", re.compile("Alpha draws a rectangle"))
     await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("a rectangle.$"))
     async with page.expect_download() as saved:
-        await board.get_by_role("link", name="Download the board").click()
+        await board.get_by_role("link", name="Download the whiteboard").click()
     assert (await saved.value).suggested_filename == "Odd numbers.png"
 
     await moment.press("Home")
@@ -97,7 +97,7 @@ async def test_lesson_is_shown_live_after_reload_and_in_playback(server: MootSer
     await expect(board.get_by_role("img")).to_have_attribute("alt", COMPLETE_BOARD)
     await page.emulate_media(color_scheme="dark")
     await expect(board.get_by_role("img")).to_have_attribute("src", re.compile("dark=true"))
-    download = board.get_by_role("link", name="Download the board")
+    download = board.get_by_role("link", name="Download the whiteboard")
     await expect(download).not_to_have_attribute("href", re.compile("dark"))
     assert fetched.max_concurrent == 1, fetched.urls
 
@@ -118,11 +118,11 @@ async def test_follow_up_message_continues_on_the_same_whiteboard(server: MootSe
     assert int(await moment.get_attribute("max") or 0) > 6
     await moment.press("Home")
     await expect(board).to_contain_text("Nothing is drawn yet.")
-    await expect(page.get_by_role("button", name="opens the board")).to_be_in_viewport()
+    await expect(page.get_by_role("button", name="opens the whiteboard")).to_be_in_viewport()
     assert await page.evaluate("document.documentElement.scrollWidth") <= 390
 
     await moment.press("End")
-    await board.get_by_role("button", name="Enlarge the board").click()
+    await board.get_by_role("button", name="Enlarge the whiteboard").click()
     large = page.get_by_role("dialog", name="Whiteboard")
     drawing = large.get_by_role("img")
     await expect(drawing).to_have_attribute("alt", re.compile("python code"))
@@ -154,7 +154,7 @@ async def test_lesson_turn_regenerates_and_versions_switch_the_whiteboard(server
     await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("regenerated"))
     await versions.get_by_role("button", name="Earlier version").click()
     await expect(versions).to_contain_text("1/2")
-    await versions.get_by_role("button", name="Use this one").click()
+    await versions.get_by_role("button", name="Use this version").click()
     await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("Odd numbers"))
     await expect(line.get_by_role("button", name="writes a formula")).to_be_visible()
 
@@ -186,7 +186,7 @@ async def test_failed_whiteboard_is_requested_once_and_again_on_retry(
     await page.goto(f"{server.url}/d/{id}")
     board = page.get_by_role("complementary", name="Whiteboard")
     await expect(board.get_by_role("slider", name="Moment")).to_have_attribute("max", "5")
-    await expect(board.get_by_role("alert")).to_contain_text("The board could not be loaded.")
+    await expect(board.get_by_role("alert")).to_contain_text("The whiteboard could not be loaded.")
     await assert_accessible(page, within=board)
     assert len(fetched.urls) == len(set(fetched.urls)), fetched.urls
     await page.unroute("**/whiteboard.svg*")

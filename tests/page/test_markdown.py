@@ -136,7 +136,7 @@ async def test_sanitizer_leaves_only_allowed_tags_and_attributes(harness: Page, 
 
 async def test_markdown_renders_code_tables_and_formulas(harness: Page) -> None:
     await show_markdown(harness, RICH_TEXT)
-    answer = harness.get_by_role("group", name="Answer")
+    answer = harness.locator("#card")
     await expect(answer.get_by_role("heading", name="A title", level=3)).to_be_visible()
     await expect(answer.get_by_role("link", name="a link")).to_have_attribute("href", "https://example.org/page")
     await expect(answer.locator(".place")).to_have_text(["example.org", "example.org"])

@@ -37,7 +37,7 @@ async def test_persona_suggestions_are_proposed_for_a_situation_and_saved_as_per
     await assert_fits_phone(page)
     await wizard.get_by_role("button", name="Next").click()
     await wizard.get_by_label("Who has to agree?").fill("My family.")
-    await wizard.get_by_role("button", name="Propose personas").click()
+    await wizard.get_by_role("button", name="Suggest personas").click()
     await expect(wizard.get_by_role("listitem")).to_have_count(8)
     await expect(wizard.get_by_text("8 personas for your situation.")).to_be_visible()
     penelope = wizard.get_by_role("listitem").filter(has_text="Penelope")
@@ -56,8 +56,8 @@ async def test_persona_suggestions_are_proposed_for_a_situation_and_saved_as_per
 
 async def test_persona_suggestion_reports_when_all_participant_slots_are_taken(server: MootServer, page: Page) -> None:
     # A draft as an older page stored it, without tools.
-    participants = [{"key": f"seat-{position}", "model": "scripted/echo"} for position in range(24)]
-    draft = {"message": "I may move abroad.", "table": {"mode": "parallel", "seats": participants}}
+    participants = [{"key": f"participant-{position}", "model": "scripted/echo"} for position in range(24)]
+    draft = {"message": "I may move abroad.", "setup": {"mode": "parallel", "participants": participants}}
     # Before the page loads: once loaded, it stores a draft of its own.
     await page.add_init_script(
         f"if (location.origin !== 'null') localStorage.setItem('moot.start', {json.dumps(json.dumps(draft))})"
@@ -70,6 +70,6 @@ async def test_persona_suggestion_reports_when_all_participant_slots_are_taken(s
     await expect(model).not_to_have_value("")
     await model.fill("scripted/task-model")
     await wizard.get_by_role("button", name="Next").click()
-    await wizard.get_by_role("button", name="Propose personas").click()
+    await wizard.get_by_role("button", name="Suggest personas").click()
     await wizard.get_by_role("button", name="Add Penelope as a persona").click()
     await expect(wizard.get_by_text("The limit is 24 participants. Penelope was saved as a persona")).to_be_visible()

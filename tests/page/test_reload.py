@@ -27,7 +27,7 @@ async def test_reload_shows_notices_fallbacks_reference_summaries_and_finish_rea
     for words in (
         "Cut off at the length limit",
         "scripted/cut is asked instead of scripted/late.",
-        "With a summary of Chairs",
+        "Includes a summary of Chairs",
         "is not the title of a discussion",
     ):
         assert words in live, live

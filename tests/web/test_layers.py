@@ -1,4 +1,4 @@
-"""The layers of the page: a folder imports only from the folders below it, so there is no import cycle."""
+"""The layers of the page: a folder imports only from the folders below it, so there is no import cycle between folders."""
 
 import re
 from pathlib import PurePosixPath
@@ -57,3 +57,9 @@ def test_page_folder_imports_only_from_lower_layers() -> None:
         and LEVELS[layer_folder(importer)] <= LEVELS[layer_folder(imported)]
     ]
     assert upward == []
+
+
+def test_no_two_page_folders_import_each_other() -> None:
+    """The folders of one layer do not either, such as a folder and its sub-folder."""
+    found = {(str(PurePosixPath(a).parent), str(PurePosixPath(b).parent)) for a, b in list_imports()}
+    assert [f"{a} and {b}" for a, b in sorted(found) if a < b and (b, a) in found] == []

@@ -1,4 +1,4 @@
-"""What holds for every file of the page: short components, and types that say something."""
+"""What holds for every file of the page: a size that can be read, and types that say something."""
 
 import re
 
@@ -13,7 +13,10 @@ SOURCES = sorted(
     for path in (WEB_FOLDER / folder).rglob("*")
     if path.suffix in {".ts", ".svelte"}
 )
+STYLES = sorted(path.relative_to(WEB_FOLDER).as_posix() for path in (WEB_FOLDER / "src").rglob("*.css"))
+GENERATED_TYPES = "src/api/types.ts"
 MAX_LINES = 250
+MAX_SOURCE_LINES = 400
 UNTYPED = re.compile(r"[:<,|&(]\s*any\b|\bas any\b|@ts-(?:ignore|nocheck|expect-error)")
 
 
@@ -24,6 +27,11 @@ def test_components_are_found() -> None:
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_component_does_not_exceed_max_lines(component: str) -> None:
     assert len((WEB_FOLDER / component).read_text("utf-8").splitlines()) <= MAX_LINES
+
+
+@pytest.mark.parametrize("source", [one for one in (*SOURCES, *STYLES) if one != GENERATED_TYPES])
+def test_source_does_not_exceed_max_lines(source: str) -> None:
+    assert len((WEB_FOLDER / source).read_text("utf-8").splitlines()) <= MAX_SOURCE_LINES
 
 
 @pytest.mark.parametrize("source", SOURCES)

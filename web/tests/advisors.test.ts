@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { splitAdvice } from "../src/features/modes/advisors/advice.ts";
-import { nextAdvisorPhase, advisorPhase, phaseLabel } from "../src/features/modes/advisors/phase.ts";
+import { splitAdvice, advisorState, advisorStateLabel } from "../src/features/modes/advisors/advisors.ts";
 import { emptyDiscussion, type OpenDiscussion } from "../src/state/discussion.ts";
 import { emptyRun, type Run } from "../src/state/run.ts";
 import { emptyTurn, type Turn } from "../src/state/turn.ts";
@@ -31,14 +30,18 @@ const all = open([...three, current]);
 test("an advisor asks questions in its first three turns and advises after that", () => {
   const [first, , third] = all.runs;
   assert.ok(first && third);
-  assert.deepEqual(advisorPhase(all, DISCUSSION, first, "alpha"), { kind: "asks", turn: 1, total: 3 });
-  assert.deepEqual(advisorPhase(all, DISCUSSION, third, "alpha"), { kind: "asks", turn: 3, total: 3 });
-  assert.deepEqual(advisorPhase(all, DISCUSSION, current, "alpha"), { kind: "speaks" });
+  assert.deepEqual(advisorState(all, DISCUSSION, first, "alpha"), { kind: "asks", turn: 1, total: 3 });
+  assert.deepEqual(advisorState(all, DISCUSSION, third, "alpha"), { kind: "asks", turn: 3, total: 3 });
+  assert.deepEqual(advisorState(all, DISCUSSION, current, "alpha"), { kind: "speaks" });
 });
 
 test("only an advisor's own turns count: one that joins late starts with questions", () => {
-  assert.deepEqual(advisorPhase(all, DISCUSSION, current, "beta"), { kind: "asks", turn: 1, total: 3 });
-  assert.deepEqual(nextAdvisorPhase(all, DISCUSSION, current, "beta"), { kind: "asks", turn: 2, total: 3 });
+  assert.deepEqual(advisorState(all, DISCUSSION, current, "beta"), { kind: "asks", turn: 1, total: 3 });
+  assert.deepEqual(advisorState(all, DISCUSSION, current, "beta", { isNext: true }), {
+    kind: "asks",
+    turn: 2,
+    total: 3,
+  });
 });
 
 test("failed turns, regenerated answers and syntheses do not count", () => {
@@ -48,7 +51,7 @@ test("failed turns, regenerated answers and syntheses do not count", () => {
     run("3", turn("3", "alpha", { role: "synthesis" }, "synthesis")),
     current,
   ];
-  assert.deepEqual(advisorPhase(open(runs), DISCUSSION, current, "alpha"), {
+  assert.deepEqual(advisorState(open(runs), DISCUSSION, current, "alpha"), {
     kind: "asks",
     turn: 1,
     total: 3,
@@ -59,19 +62,19 @@ test("a discussion sets the number of question turns, and 0 skips them", () => {
   const rules = (question_turns: number) => ({ ...DISCUSSION, advisors: { question_turns } }) as Discussion;
   const [first] = all.runs;
   assert.ok(first);
-  assert.deepEqual(advisorPhase(all, rules(0), first, "alpha"), { kind: "speaks" });
-  assert.deepEqual(advisorPhase(all, rules(5), current, "alpha"), { kind: "asks", turn: 4, total: 5 });
+  assert.deepEqual(advisorState(all, rules(0), first, "alpha"), { kind: "speaks" });
+  assert.deepEqual(advisorState(all, rules(5), current, "alpha"), { kind: "asks", turn: 4, total: 5 });
 });
 
-test("the phase is unknown while older pages are not loaded", () => {
+test("the state is unknown while older pages are not loaded", () => {
   const cut = open([...three.slice(1), current], 40);
-  assert.equal(advisorPhase(cut, DISCUSSION, current, "alpha"), null);
-  assert.deepEqual(nextAdvisorPhase(cut, DISCUSSION, current, "alpha"), { kind: "speaks" });
+  assert.equal(advisorState(cut, DISCUSSION, current, "alpha"), null);
+  assert.deepEqual(advisorState(cut, DISCUSSION, current, "alpha", { isNext: true }), { kind: "speaks" });
 });
 
-test("a phase has a label", () => {
-  assert.equal(phaseLabel({ kind: "asks", turn: 2, total: 3 }), "Asking, round 2 of 3");
-  assert.equal(phaseLabel({ kind: "speaks" }), "Advising");
+test("a state has a label", () => {
+  assert.equal(advisorStateLabel({ kind: "asks", turn: 2, total: 3 }), "Asking, round 2 of 3");
+  assert.equal(advisorStateLabel({ kind: "speaks" }), "Advising");
 });
 
 test("turns are split into answers, replies, passes and syntheses", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { combineAnalyses, tableNotices } from "../src/features/modes/debate/analyses.ts";
+import { combineAnalyses, debateNotices } from "../src/features/modes/debate/analyses.ts";
 import type { Claim, Ranking, DebateSummary } from "../src/api/types.ts";
 import { runFromEvents, report, notice } from "./debates.ts";
 
@@ -13,10 +13,7 @@ const claimsEvent = (words: string) => ({
 });
 
 test("analyses come from events before the report is loaded", () => {
-  const analyses = combineAnalyses(
-    runFromEvents(summaryEvent("From events"), claimsEvent("From events")),
-    null,
-  );
+  const analyses = combineAnalyses(runFromEvents(summaryEvent("From events"), claimsEvent("From events")), null);
   assert.equal(analyses.summary?.overview, "From events");
   assert.deepEqual([analyses.claims[0]?.claim, analyses.droppedQuotes], ["From events", 2]);
 });
@@ -45,22 +42,14 @@ test("events after the report replace it, and earlier ones do not", () => {
 
 test("an incomplete report does not remove results of events", () => {
   const run = runFromEvents(summaryEvent("From events"));
-  assert.equal(
-    combineAnalyses(run, { report: report(), lastSeq: run.lastSeq }).summary?.overview,
-    "From events",
-  );
+  assert.equal(combineAnalyses(run, { report: report(), lastSeq: run.lastSeq }).summary?.overview, "From events");
 });
 
 test("voters are listed until the ranking is counted", () => {
   const vote = (participant: string) => ({ type: "vote", participant, ranking: [] });
   const counted = { type: "ranking", ranking: { answers: [], votes: {} } as Ranking };
-  assert.deepEqual(combineAnalyses(runFromEvents(vote("alpha"), vote("beta")), null).voters, [
-    "alpha",
-    "beta",
-  ]);
-  assert.deepEqual(combineAnalyses(runFromEvents(vote("alpha"), counted, vote("beta")), null).voters, [
-    "beta",
-  ]);
+  assert.deepEqual(combineAnalyses(runFromEvents(vote("alpha"), vote("beta")), null).voters, ["alpha", "beta"]);
+  assert.deepEqual(combineAnalyses(runFromEvents(vote("alpha"), counted, vote("beta")), null).voters, ["beta"]);
 });
 
 test("repeated notices are shown once, and notices before a retry are not shown", () => {
@@ -72,7 +61,7 @@ test("repeated notices are shown once, and notices before a retry are not shown"
     notice("missing", "There is no vote."),
   );
   assert.deepEqual(
-    tableNotices(run).map((one) => one.message),
+    debateNotices(run).map((one) => one.message),
     ["There is no vote."],
   );
 });

@@ -39,12 +39,7 @@ test("at the end, the announcement has the number of answers and the failed part
 });
 
 test("stopped participants are announced during and after the run", () => {
-  const events = [
-    runStarted,
-    turnStarted("alpha"),
-    turnStarted("beta"),
-    turnEnded("alpha", "Round", "stopped"),
-  ];
+  const events = [runStarted, turnStarted("alpha"), turnStarted("beta"), turnEnded("alpha", "Round", "stopped")];
   assert.equal(announcement(...events), "Alpha was stopped. Beta is speaking.");
   const over = [...events, turnEnded("beta", "", "stopped"), runEnded("stopped")];
   assert.equal(announcement(...over), "0 answers are ready. Alpha and Beta were stopped.");
@@ -52,10 +47,7 @@ test("stopped participants are announced during and after the run", () => {
 
 test("stopped participants are announced after a reload", () => {
   const stopped = { ...message("msg_2", "run_1", "alpha", "Round"), status: "stopped" } as const;
-  const loaded = withPage(
-    emptyDiscussion("dis_1"),
-    page([message("msg_1", "run_1", null, "Which?"), stopped]),
-  );
+  const loaded = withPage(emptyDiscussion("dis_1"), page([message("msg_1", "run_1", null, "Which?"), stopped]));
   assert.equal(runAnnouncement(loaded.runs.at(-1), DISCUSSION), "0 answers are ready. Alpha was stopped.");
 });
 

@@ -18,10 +18,7 @@ describe("API client", () => {
   };
 
   test("path parameters are escaped", () => {
-    assert.equal(
-      buildUrl("GET /api/discussions/{id}", { path: { id: "a/b?c" } }),
-      "/api/discussions/a%2Fb%3Fc",
-    );
+    assert.equal(buildUrl("GET /api/discussions/{id}", { path: { id: "a/b?c" } }), "/api/discussions/a%2Fb%3Fc");
   });
 
   test("a query omits empty values, keeps 0 and false, and repeats lists", () => {
@@ -41,10 +38,7 @@ describe("API client", () => {
   });
 
   test("the message is the title if there is no detail, and the status if there is no text", async () => {
-    assert.equal(
-      (await callError(Response.json({ title: "Gone", detail: "" }, { status: 410 }))).message,
-      "Gone",
-    );
+    assert.equal((await callError(Response.json({ title: "Gone", detail: "" }, { status: 410 }))).message, "Gone");
     const error = await callError(new Response("<html>", { status: 502 }));
     assert.equal(error.message, "The server answered with 502.");
   });

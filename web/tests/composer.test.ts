@@ -8,7 +8,7 @@ import {
   rejectionReason,
 } from "../src/state/attachment-checks.ts";
 import { HISTORY_START, messageHistory, stepHistory } from "../src/features/composer/history.ts";
-import { describeSendError } from "../src/features/composer/rejected-files.ts";
+import { describeSendError } from "../src/features/composer/send-errors.ts";
 
 test("the history goes back through sent messages, and forward to the draft", () => {
   const history = messageHistory(["First", "Again", "First", "Last"]);
@@ -44,10 +44,7 @@ test("a rejected file has a reason", () => {
 
 test("files above the limit are rejected", () => {
   const many = Array.from({ length: 4 }, (_, place) => file(`${place}.txt`, "text/plain"));
-  const { files, objections } = checkAttachments(
-    [...many, file("a.zip", "application/zip")],
-    MAX_ATTACHMENTS - 2,
-  );
+  const { files, objections } = checkAttachments([...many, file("a.zip", "application/zip")], MAX_ATTACHMENTS - 2);
   assert.equal(files.length, 2);
   assert.equal(objections.length, 2);
 });

@@ -4,11 +4,7 @@ import { EMPTY_LIST, applyListEvents, withFirstPage, withNextPage } from "../src
 import type { Discussion, Run } from "../src/api/types.ts";
 import { DISCUSSION, liveRun } from "./events.ts";
 
-const makeDiscussion = (
-  id: string,
-  updated_at: number,
-  status: Discussion["status"] = "active",
-): Discussion => ({
+const makeDiscussion = (id: string, updated_at: number, status: Discussion["status"] = "active"): Discussion => ({
   ...DISCUSSION,
   id,
   updated_at,
@@ -100,11 +96,7 @@ test("a reloaded first page drops later pages if there may be a gap, or if it is
 });
 
 test("an activity event replaces all active marks", () => {
-  const speaking = applyListEvents(
-    LIST,
-    [{ type: "activity", runs: [liveRun("r")], awaiting_approval: [] }],
-    ACTIVE,
-  );
+  const speaking = applyListEvents(LIST, [{ type: "activity", runs: [liveRun("r")], awaiting_approval: [] }], ACTIVE);
   assert.deepEqual([...speaking.activeIds], ["dis_1"]);
   assert.deepEqual(
     [...applyListEvents(speaking, [{ type: "activity", runs: [], awaiting_approval: [] }], ACTIVE).activeIds],
@@ -121,11 +113,7 @@ test("a discussion is marked while one of its runs awaits approval", () => {
     [],
   );
   const [r, s] = [liveRun("r"), { ...liveRun("s"), discussion: "dis_2" }];
-  const updated = applyListEvents(
-    list,
-    [{ type: "activity", runs: [r, s], awaiting_approval: ["s"] }],
-    ACTIVE,
-  );
+  const updated = applyListEvents(list, [{ type: "activity", runs: [r, s], awaiting_approval: ["s"] }], ACTIVE);
   assert.deepEqual([...updated.awaitingApprovalIds], ["dis_2"]);
 });
 

@@ -90,13 +90,7 @@ test("retracted text is replaced by thoughts", () => {
 test("a failed turn does not affect the others", () => {
   const open = applyEvents(
     OPEN,
-    numberEvents(
-      RUN,
-      runStarted,
-      turnStarted("alpha"),
-      turnEnded("alpha", "", "failed"),
-      turnStarted("beta"),
-    ),
+    numberEvents(RUN, runStarted, turnStarted("alpha"), turnEnded("alpha", "", "failed"), turnStarted("beta")),
   );
   assert.deepEqual(
     open.runs[0]?.turns.map((turn) => turn.state),
@@ -111,11 +105,7 @@ test("cursors have the last event of each live run", () => {
 });
 
 test("older pages come first, then loaded messages, then streamed runs", () => {
-  const newest = page(
-    [message("m3", "run_2", null, "And?", 3), message("m4", "run_2", "alpha", "So.", 4)],
-    [],
-    3,
-  );
+  const newest = page([message("m3", "run_2", null, "And?", 3), message("m4", "run_2", "alpha", "So.", 4)], [], 3);
   const older = page([message("m1", RUN, null, "Why?", 1), message("m2", RUN, "alpha", "Because.", 2)]);
   const open = withOlderPage(
     applyEvents(withPage(OPEN, newest), numberEvents("run_3", runStarted, turnStarted("beta"))),
@@ -214,10 +204,7 @@ test("a resync discards the old events of a run", () => {
     turnEnded("alpha", "Oval"),
     runEnded(),
   );
-  const open = applyEvents(applyEvents(OPEN, TWO_ANSWERS), [
-    { type: "resync", run: RUN, after: 0 },
-    ...other,
-  ]);
+  const open = applyEvents(applyEvents(OPEN, TWO_ANSWERS), [{ type: "resync", run: RUN, after: 0 }, ...other]);
   assert.deepEqual(texts(open), ["alpha: Oval"]);
 });
 

@@ -86,12 +86,7 @@ test("a run without events has no whiteboard event", () => {
 });
 
 test("moments of retracted and failed turns are dropped", () => {
-  const retracted = lesson(
-    "run_1",
-    ...LESSON_EVENTS.slice(0, 4),
-    textRetracted("alpha"),
-    textDelta("alpha", "Two."),
-  );
+  const retracted = lesson("run_1", ...LESSON_EVENTS.slice(0, 4), textRetracted("alpha"), textDelta("alpha", "Two."));
   assert.deepEqual(
     lessonMoments([retracted]).map(({ text }) => text),
     ["Two."],

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { mock, test } from "node:test";
 import {
   countKinds,
   pairInsights,
@@ -124,10 +124,7 @@ test("with chains and cycles of answers, each insight is listed once", () => {
     insight("e", { answers_insight: "d" }),
     insight("f", { answers_insight: "gone" }),
   ];
-  const ids = pairInsights(some).flatMap((one) => [
-    one.insight.id,
-    ...one.answers.map((answer) => answer.id),
-  ]);
+  const ids = pairInsights(some).flatMap((one) => [one.insight.id, ...one.answers.map((answer) => answer.id)]);
   assert.deepEqual(ids.toSorted(), ["a", "b", "c", "d", "e", "f"]);
 });
 
@@ -154,13 +151,15 @@ test("only web addresses are links", () => {
 });
 
 test("all pages of a list are read", async () => {
-  const pages: Record<string, { some: readonly number[]; next: string | null }> = {
-    "": { some: [1, 2], next: "b" },
-    b: { some: [3], next: null },
+  const pages: Record<string, object> = {
+    "/api/personas?q=a&limit=100": { personas: [persona("Ada"), persona("Ida")], next: "b" },
+    "/api/personas?q=a&cursor=b&limit=100": { personas: [persona("Ben")], next: null },
   };
-  const all = await readAllPages(
-    (cursor) => Promise.resolve(pages[cursor ?? ""] ?? { some: [], next: null }),
-    (page) => page.some,
+  const fetch = mock.method(globalThis, "fetch", (url: string) => Promise.resolve(Response.json(pages[url])));
+  const all = await readAllPages("GET /api/personas", (page) => page.personas, { query: { q: "a" } });
+  fetch.mock.restore();
+  assert.deepEqual(
+    all.map((one) => one.name),
+    ["Ada", "Ida", "Ben"],
   );
-  assert.deepEqual(all, [1, 2, 3]);
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Lexer, type Token } from "marked";
-import { isTooComplex, countMarks, splitByMarks } from "../src/markdown/bounds.ts";
+import { isTooComplex, countMarks, splitByMarks } from "../src/markdown/lexer.ts";
 import { GrowingDocument } from "../src/markdown/document.ts";
 import { renderMarkdown } from "../src/markdown/render.ts";
 import { long, markdown, noise } from "./markdown-texts.ts";
@@ -101,10 +101,7 @@ test("long but simple lists and tables are formatted", () => {
   assert.ok(!isTooComplex("- 7\n".repeat(1_000)));
   assert.ok(!isTooComplex("> a\n> > b\n".repeat(20)));
   const rows = "| `a_b` | **c** | [d](https://a.example) |\n".repeat(90);
-  assert.equal(
-    renderMarkdown(`| a | b | c |\n|---|---|---|\n${rows}`).match(/<strong>c<\/strong>/g)?.length,
-    90,
-  );
+  assert.equal(renderMarkdown(`| a | b | c |\n|---|---|---|\n${rows}`).match(/<strong>c<\/strong>/g)?.length, 90);
 });
 
 test("text that is too complex is shown as plain text", () => {

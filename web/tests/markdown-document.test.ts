@@ -27,9 +27,7 @@ function renderPieces(pieces: readonly string[], paint = true): string[] {
 }
 
 function splitAt(text: string, places: readonly number[]): string[] {
-  const bounds = [...places.map((place) => Math.floor(place * text.length)), 0, text.length].sort(
-    (a, b) => a - b,
-  );
+  const bounds = [...places.map((place) => Math.floor(place * text.length)), 0, text.length].sort((a, b) => a - b);
   return bounds.slice(1).map((end, index) => text.slice(bounds[index], end));
 }
 
@@ -64,14 +62,11 @@ test("any split of a text longer than one segment gives the same blocks", () => 
 
 test("no character of prose is lost or duplicated", () => {
   fc.assert(
-    fc.property(
-      fc.array(fc.stringMatching(/^[a-z]{1,12}[.,]?$/), { minLength: 1, maxLength: 3_000 }),
-      (words) => {
-        const text = words.join(" ");
-        const shown = renderWhole(text).map((html) => html.replace(/<\/?p>/g, "").trim());
-        assert.equal(shown.join(" "), text.trim());
-      },
-    ),
+    fc.property(fc.array(fc.stringMatching(/^[a-z]{1,12}[.,]?$/), { minLength: 1, maxLength: 3_000 }), (words) => {
+      const text = words.join(" ");
+      const shown = renderWhole(text).map((html) => html.replace(/<\/?p>/g, "").trim());
+      assert.equal(shown.join(" "), text.trim());
+    }),
     { numRuns: exampleCount(50) },
   );
 });
@@ -146,8 +141,5 @@ for (const [name, part] of Object.entries(SHAPES))
     const settled = new GrowingDocument();
     settled.grow(text);
     settled.end();
-    assert.ok(
-      settled.lexedChars <= text.length * 1.1,
-      `${settled.lexedChars} characters were read for ${text.length}`,
-    );
+    assert.ok(settled.lexedChars <= text.length * 1.1, `${settled.lexedChars} characters were read for ${text.length}`);
   });

@@ -72,9 +72,7 @@ test("cards share the budget of a frame fairly", () => {
         fake.run(1);
       }
       for (const frame of new Set(fake.log.map((entry) => entry.frame))) {
-        const spent = fake.log
-          .filter((entry) => entry.frame === frame)
-          .map(({ who }) => costs[Number(who)] ?? 0);
+        const spent = fake.log.filter((entry) => entry.frame === frame).map(({ who }) => costs[Number(who)] ?? 0);
         const before = spent.slice(0, -1).reduce((sum, cost) => sum + cost, 0);
         assert.ok(before < FRAME_BUDGET_MS, `${before} ms were over when another card was painted`);
       }

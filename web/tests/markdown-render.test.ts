@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { GrowingDocument } from "../src/markdown/document.ts";
-import { parseFormula } from "../src/markdown/formulas.ts";
-import { parseLinkTarget, showsDestination } from "../src/markdown/links.ts";
-import { locateQuote } from "../src/markdown/blockquotes.ts";
+import { parseFormula } from "../src/markdown/lexer.ts";
+import { parseLinkTarget, showsDestination } from "../src/markdown/render.ts";
+import { locateQuote } from "../src/markdown/find-quote.ts";
 import { long, markdown, noise } from "./markdown-texts.ts";
 import { exampleCount } from "./example-count.ts";
 
@@ -21,11 +21,7 @@ const TAG =
 test("any text gives only allowed tags", () => {
   fc.assert(
     fc.property(
-      fc.oneof(
-        { weight: 9, arbitrary: markdown },
-        { weight: 9, arbitrary: noise },
-        { weight: 1, arbitrary: long },
-      ),
+      fc.oneof({ weight: 9, arbitrary: markdown }, { weight: 9, arbitrary: noise }, { weight: 1, arbitrary: long }),
       (text) => {
         for (const [tag] of html(text).matchAll(/<[^>]*>?/g)) assert.match(tag, TAG);
       },
@@ -49,35 +45,18 @@ const CASES: Record<string, [markdown: string, html: string]> = {
     "a\n| b |\n|--:|\n| c |",
     '<p>a</p><div class="wide" role="group" aria-label="Table" tabindex="0"><table><thead><tr><th class="right">b</th></tr></thead><tbody><tr><td class="right">c</td></tr></tbody></table></div>',
   ],
-  "a reference is text, because its definition may come later": [
-    "[a][b]\n\n[b]: c",
-    "<p>[a][b]</p>\n<p>[b]: c</p>",
-  ],
+  "a reference is text, because its definition may come later": ["[a][b]\n\n[b]: c", "<p>[a][b]</p>\n<p>[b]: c</p>"],
   "an indented line is text, because answers fence their code": ["    a", "<p>    a</p>"],
-  "a line of a formula is not a list": [
-    "$$\na\n+ b\n$$",
-    '<div class="formula" data-formula="display">a\n+ b</div>',
-  ],
+  "a line of a formula is not a list": ["$$\na\n+ b\n$$", '<div class="formula" data-formula="display">a\n+ b</div>'],
   "very deep nesting is text": ["> ".repeat(30), `<p class="plain">${"&gt; ".repeat(30)}</p>`],
 };
 
-for (const [name, [text, expected]] of Object.entries(CASES))
-  test(name, () => assert.equal(html(text), expected));
+for (const [name, [text, expected]] of Object.entries(CASES)) test(name, () => assert.equal(html(text), expected));
 
 test("a formula is distinguished from an amount of money", () => {
   for (const text of ["$x$", "$5x^2$", "$a b$", "$$\nx\n$$", "\\(x\\)", "\\[x\\]", "$\\$5$"])
     assert.equal(parseFormula(text)?.raw, text);
-  for (const text of [
-    "$5 and $6",
-    "$5-$6",
-    "$5 to 10$",
-    "$ x $",
-    "$x",
-    "$$",
-    "$x\n\ny$",
-    "\\(x",
-    "$1,000 or 5 $",
-  ])
+  for (const text of ["$5 and $6", "$5-$6", "$5 to 10$", "$ x $", "$x", "$$", "$x\n\ny$", "\\(x", "$1,000 or 5 $"])
     assert.equal(parseFormula(text), null, text);
 });
 
@@ -113,8 +92,5 @@ test("a quote is found even if spaces, quotation marks or Markdown differ", () =
 });
 
 test("text that the parser drops is shown as it was written", () => {
-  assert.match(
-    html("- **bold**\n  > 2) **bold**\n[ref]: https://d.example\n"),
-    /\[ref\]: https:\/\/d\.example/,
-  );
+  assert.match(html("- **bold**\n  > 2) **bold**\n[ref]: https://d.example\n"), /\[ref\]: https:\/\/d\.example/);
 });

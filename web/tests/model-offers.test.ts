@@ -1,12 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  isModelId,
-  isScripted,
-  readyModels,
-  searchModels,
-  explainUnlisted,
-} from "../src/state/model-offers.ts";
+import { isModelId, isScripted, readyModels, searchModels, explainUnlisted } from "../src/state/model-offers.ts";
 import { isLocalProvider, describeAvailability } from "../src/state/providers.ts";
 import { KEYLESS, LOCAL, OLLAMA, OPENAI, SCRIPTED, SILENT, offer } from "./providers.ts";
 
@@ -25,10 +19,7 @@ test("each provider has an availability and a description of it", () => {
 });
 
 test("ready models are one chat model of each provider", () => {
-  assert.deepEqual(readyModels([KEYLESS, OPENAI, OLLAMA, LOCAL, SCRIPTED]), [
-    "openai/gpt-5-mini",
-    "ollama/llama3.2",
-  ]);
+  assert.deepEqual(readyModels([KEYLESS, OPENAI, OLLAMA, LOCAL, SCRIPTED]), ["openai/gpt-5-mini", "ollama/llama3.2"]);
 });
 
 test("a single provider gives several models", () => {
@@ -74,10 +65,7 @@ test("a model id has a provider and a name", () => {
 test("an unlisted model has an explanation", () => {
   assert.match(explainUnlisted([OPENAI, OLLAMA], "gtp"), /Write it as provider\/model/);
   assert.match(explainUnlisted([OPENAI, OLLAMA], "openai/gtp"), /Not in openai's list; used as typed/);
-  assert.match(
-    explainUnlisted([OPENAI, OLLAMA], "opnai/gpt"),
-    /called opnai\. Choose one of openai, ollama\./,
-  );
+  assert.match(explainUnlisted([OPENAI, OLLAMA], "opnai/gpt"), /called opnai\. Choose one of openai, ollama\./);
 });
 
 test("a scripted model is recognised, even before its provider is loaded", () => {

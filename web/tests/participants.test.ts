@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatCount, formatUsd, formatSeconds } from "../src/ui/format.ts";
-import { runKind } from "../src/state/run-kind.ts";
+import { runSpec, emptyRun } from "../src/state/run.ts";
 import { participantColour, participantView, sortByParticipant } from "../src/state/participants.ts";
-import { emptyRun } from "../src/state/run.ts";
 import { emptyTurn } from "../src/state/turn.ts";
 import type { Discussion } from "../src/api/types.ts";
 import { DISCUSSION } from "./events.ts";
@@ -21,18 +20,18 @@ test("the stages of a run decide its kind, even if the mode of the discussion ch
     ["turn", "lesson"],
     ["cross_talk", "advice"],
   ] as const)
-    assert.equal(runKind(staged(stage), inMode("parallel")), kind);
-  assert.equal(runKind(staged("answer"), inMode("debate")), "answers");
+    assert.equal(runSpec(staged(stage), inMode("parallel")).view, kind);
+  assert.equal(runSpec(staged("answer"), inMode("debate")).view, "answers");
 });
 
 test("without turns, the mode of the run decides, then the mode of the discussion", () => {
-  assert.equal(runKind(emptyRun("run_1"), inMode("consensus")), "rounds");
-  assert.equal(runKind({ ...emptyRun("run_1"), mode: "directed" }, inMode("parallel")), "lesson");
-  assert.equal(runKind(emptyRun("run_1"), inMode("parallel")), "answers");
+  assert.equal(runSpec(emptyRun("run_1"), inMode("consensus")).view, "rounds");
+  assert.equal(runSpec({ ...emptyRun("run_1"), mode: "directed" }, inMode("parallel")).view, "lesson");
+  assert.equal(runSpec(emptyRun("run_1"), inMode("parallel")).view, "answers");
 });
 
 test("answers in the advisors mode are advice", () => {
-  assert.equal(runKind(staged("answer"), inMode("advisors")), "advice");
+  assert.equal(runSpec(staged("answer"), inMode("advisors")).view, "advice");
 });
 
 test("a participant has a name and a colour, even after it was removed", () => {

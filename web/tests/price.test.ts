@@ -27,9 +27,6 @@ test("a cost above the budget or the spending limit is explained", () => {
     explainExcess(estimate(1, [], 0.5), null),
     "That is more than the $0.50 that is left of your budget this week.",
   );
-  assert.equal(
-    explainExcess(estimate(1, [], 0), 5),
-    "That is more than what is left of your budget this week.",
-  );
+  assert.equal(explainExcess(estimate(1, [], 0), 5), "That is more than what is left of your budget this week.");
   assert.equal(explainExcess(estimate(1), 0.1), "That is more than the $0.10 that you set as the limit.");
 });

@@ -65,11 +65,7 @@ test("at the end, there is no attempt, and the outcome is known", () => {
 });
 
 test("the best round is the last one that was better, or null", () => {
-  const [worse, better, best] = [
-    round(false, true, false),
-    round(true, true, false),
-    round(true, true, true),
-  ];
+  const [worse, better, best] = [round(false, true, false), round(true, true, false), round(true, true, true)];
   assert.equal(bestRound({ ...evaluation, rounds: [worse, better, worse, best, worse] }), best);
   assert.equal(bestRound({ ...evaluation, rounds: [worse] }), null);
   assert.equal(countPasses(best.verdicts), 2);

@@ -85,9 +85,7 @@ test("a stopped regeneration is discarded", () => {
 });
 
 test("a regeneration that was stopped before its turn is discarded", () => {
-  const turn = turnOf(
-    applyEvents(withRegenerationStarted(), numberEvents("run_2", runStarted, runEnded("stopped"))),
-  );
+  const turn = turnOf(applyEvents(withRegenerationStarted(), numberEvents("run_2", runStarted, runEnded("stopped"))));
   assert.deepEqual([turn?.text, turn?.regeneration], ["Round.", null]);
 });
 

@@ -1,14 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import {
-  applyEvents,
-  emptyDiscussion,
-  withOlderPage,
-  withPage,
-  type OpenDiscussion,
-} from "../src/state/discussion.ts";
-import { turnNotices } from "../src/state/notices.ts";
+import { applyEvents, emptyDiscussion, withOlderPage, withPage, type OpenDiscussion } from "../src/state/discussion.ts";
+import { turnNotices } from "../src/state/run.ts";
 import type { DiscussionDetail, Event, Message } from "../src/api/types.ts";
 import { runEnded, message, numberEvents, page, runStarted } from "./events.ts";
 import { turnEndedIn, turnStartedIn, notice } from "./debates.ts";
@@ -108,10 +102,7 @@ test("nothing is shown twice, whenever the page is loaded during the stream", ()
   fc.assert(
     fc.property(fc.integer({ min: 0, max: EVENTS.length }), (place) => {
       const open = withPage(openAfter(EVENTS.slice(0, place)), { ...loadedPage(), messages: [] });
-      assert.deepEqual(
-        visibleState(withPage(applyEvents(open, EVENTS.slice(place)), loadedPage())),
-        streamed,
-      );
+      assert.deepEqual(visibleState(withPage(applyEvents(open, EVENTS.slice(place)), loadedPage())), streamed);
     }),
   );
 });

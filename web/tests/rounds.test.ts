@@ -15,9 +15,7 @@ test("rounds follow the round numbers of the turns", () => {
 });
 
 test("in a continued run, one turn of each participant is a round", () => {
-  const steps = ["beta", "gamma", "alpha", "beta"].map((who, step) =>
-    turnEndedIn(who, "continue", "completed", step),
-  );
+  const steps = ["beta", "gamma", "alpha", "beta"].map((who, step) => turnEndedIn(who, "continue", "completed", step));
   assert.deepEqual(shape(runFromEvents(...steps)), [["beta", "gamma", "alpha"], ["beta"]]);
 });
 

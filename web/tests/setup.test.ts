@@ -1,19 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readSettings, buildChange } from "../src/features/participants/changes.ts";
-import { toDiscussionDraft, groupErrors } from "../src/features/participants/draft.ts";
-import { participantId, resolveNames } from "../src/features/participants/names.ts";
 import {
-  EMPTY_TABLE,
-  toTablePayload,
-  validateTable,
+  toDiscussionDraft,
+  groupErrors,
+  EMPTY_SETUP,
+  toSetupPayload,
+  validateSetup,
   newParticipant,
-  restoreTable,
-  toTable,
+  restoreSetup,
+  toSetup,
   withoutParticipant,
   withParticipant,
   restoreParticipant,
 } from "../src/features/participants/setup.ts";
+import { participantId, resolveNames } from "../src/features/participants/names.ts";
 import type { Discussion, Preset, Persona } from "../src/api/types.ts";
 
 const SCEPTIC = { id: "per_1", name: "The sceptic" } as Persona;
@@ -34,32 +35,29 @@ const PRESET: Preset = {
 };
 const DISCUSSION = { ...PRESET, project: null, language: "en", model: null } as unknown as Discussion;
 
-test("a stored table of an older version gets missing fields and loses unknown ones", () => {
-  const seat = newParticipant("a/b", { name: "Ida" });
-  const { tools: _, ...olderSeat } = seat;
-  const { directed: __, ...olderTable } = { ...EMPTY_TABLE, seats: [olderSeat as typeof seat] };
-  assert.deepEqual(restoreTable(olderTable), { ...EMPTY_TABLE, seats: [seat] });
-  assert.deepEqual(restoreTable(), EMPTY_TABLE);
-  const debate = { ...EMPTY_TABLE.debate, quorum: 2 };
-  const renamed = { ...EMPTY_TABLE, debate: { ...debate, gate: true } };
-  assert.deepEqual(restoreTable(renamed), { ...EMPTY_TABLE, debate });
+test("a stored setup of an older version gets missing fields and loses unknown ones", () => {
+  const participant = newParticipant("a/b", { name: "Ida" });
+  const { tools: _, ...olderParticipant } = participant;
+  const { directed: __, ...olderSetup } = {
+    ...EMPTY_SETUP,
+    participants: [olderParticipant as typeof participant],
+  };
+  assert.deepEqual(restoreSetup(olderSetup), { ...EMPTY_SETUP, participants: [participant] });
+  assert.deepEqual(restoreSetup(), EMPTY_SETUP);
+  const debate = { ...EMPTY_SETUP.debate, quorum: 2 };
+  const renamed = { ...EMPTY_SETUP, debate: { ...debate, gate: true } };
+  assert.deepEqual(restoreSetup(renamed), { ...EMPTY_SETUP, debate });
 });
 
 test("names are resolved as on the server", () => {
-  const seats = [
+  const participants = [
     { name: null, persona: null },
     { name: null, persona: "per_1" },
     { name: "Beta!", persona: null },
     { name: null, persona: "per_1" },
     { name: null, persona: null },
   ];
-  assert.deepEqual(resolveNames(seats, [SCEPTIC]), [
-    "Alpha",
-    "The sceptic",
-    "Beta!",
-    "The sceptic 2",
-    "Gamma",
-  ]);
+  assert.deepEqual(resolveNames(participants, [SCEPTIC]), ["Alpha", "The sceptic", "Beta!", "The sceptic 2", "Gamma"]);
   assert.equal(
     resolveNames(
       Array.from({ length: 25 }, () => ({ name: null, persona: null })),
@@ -72,31 +70,31 @@ test("names are resolved as on the server", () => {
 });
 
 test("a participant with defaults sends only its model", () => {
-  const table = {
-    ...EMPTY_TABLE,
-    seats: [newParticipant("a/b"), newParticipant("a/b", { name: "Ida", temperature: 0 })],
+  const setup = {
+    ...EMPTY_SETUP,
+    participants: [newParticipant("a/b"), newParticipant("a/b", { name: "Ida", temperature: 0 })],
   };
-  assert.deepEqual(toTablePayload(table, []).participants, [
+  assert.deepEqual(toSetupPayload(setup, []).participants, [
     { model: "a/b" },
     { name: "Ida", temperature: 0, model: "a/b" },
   ]);
 });
 
 test("only the options of the mode are sent, with current names of participants", () => {
-  const table = toTable(PRESET);
-  const sent = toTablePayload(table, [SCEPTIC]);
+  const setup = toSetup(PRESET);
+  const sent = toSetupPayload(setup, [SCEPTIC]);
   assert.equal(sent.debate?.lead, "Ben");
   assert.equal(sent.debate?.quorum, 1);
   assert.equal(sent.debate?.ranking, true);
   assert.equal(sent.advisors, null);
-  const [, ben] = table.seats;
+  const [, ben] = setup.participants;
   assert.ok(ben);
-  assert.equal(toTablePayload(withParticipant(table, { ...ben, name: "Benno" }), []).debate?.lead, "Benno");
-  assert.equal(toTablePayload({ ...table, mode: "parallel" }, []).debate, null);
+  assert.equal(toSetupPayload(withParticipant(setup, { ...ben, name: "Benno" }), []).debate?.lead, "Benno");
+  assert.equal(toSetupPayload({ ...setup, mode: "parallel" }, []).debate, null);
 });
 
 test("a preset gives the same participants and options", () => {
-  const sent = toTablePayload(toTable(PRESET), [SCEPTIC]);
+  const sent = toSetupPayload(toSetup(PRESET), [SCEPTIC]);
   assert.deepEqual(sent.participants, [
     { model: "a/b", persona: "per_1", name: "Ida" },
     { model: "a/c", name: "Ben", temperature: 0, priority: 2 },
@@ -106,24 +104,24 @@ test("a preset gives the same participants and options", () => {
 });
 
 test("a removed participant leaves the options, and a second participant ends single mode", () => {
-  assert.equal(withoutParticipant(toTable(PRESET), "ben").debate.lead, null);
-  const alone = { ...EMPTY_TABLE, mode: "single" as const, seats: [newParticipant("a/b")] };
+  assert.equal(withoutParticipant(toSetup(PRESET), "ben").debate.lead, null);
+  const alone = { ...EMPTY_SETUP, mode: "single" as const, participants: [newParticipant("a/b")] };
   assert.equal(withParticipant(alone, newParticipant("a/c")).mode, "parallel");
 });
 
-test("a table with too few participants is invalid", () => {
-  assert.match(validateTable(EMPTY_TABLE) ?? "", /No participants yet/);
+test("a setup with too few participants is invalid", () => {
+  assert.match(validateSetup(EMPTY_SETUP) ?? "", /No participants yet/);
   assert.match(
-    validateTable({ ...EMPTY_TABLE, mode: "debate", seats: [newParticipant("a/b")] }) ?? "",
+    validateSetup({ ...EMPTY_SETUP, mode: "debate", participants: [newParticipant("a/b")] }) ?? "",
     /Debate needs at least two/,
   );
-  assert.equal(validateTable({ ...EMPTY_TABLE, mode: "advisors", seats: [newParticipant("a/b")] }), null);
+  assert.equal(validateSetup({ ...EMPTY_SETUP, mode: "advisors", participants: [newParticipant("a/b")] }), null);
 });
 
 test("a draft converts to a request", () => {
   const file = { id: "fil_1", name: "a.txt", media_type: "text/plain", size: 1, created_at: 0 };
-  const table = { ...EMPTY_TABLE, seats: [newParticipant("a/b")] };
-  const draft = { message: "Hi", table, project: "prj_1", language: null, maxCostUsd: 0.5, files: [file] };
+  const setup = { ...EMPTY_SETUP, participants: [newParticipant("a/b")] };
+  const draft = { message: "Hi", setup, project: "prj_1", language: null, maxCostUsd: 0.5, files: [file] };
   assert.deepEqual(toDiscussionDraft(draft, []), {
     message: "Hi",
     participants: [{ model: "a/b" }],
@@ -147,7 +145,7 @@ test("errors are grouped by the part of the form", () => {
     { field: "message", message: "it is empty." },
   ];
   assert.deepEqual(groupErrors("…", errors), {
-    table: "Participant 2: There is no such model.",
+    participants: "Participant 2: There is no such model.",
     rules: "Only 2 take part.",
     question: "It is empty.",
   });
@@ -157,26 +155,26 @@ test("errors are grouped by the part of the form", () => {
 test("a change has only the fields that differ", () => {
   const same = readSettings(DISCUSSION);
   assert.deepEqual(buildChange(DISCUSSION, same, []), {});
-  assert.deepEqual(buildChange(DISCUSSION, { ...same, table: { ...same.table, mode: "parallel" } }, []), {
+  assert.deepEqual(buildChange(DISCUSSION, { ...same, setup: { ...same.setup, mode: "parallel" } }, []), {
     mode: "parallel",
   });
   assert.deepEqual(buildChange(DISCUSSION, { ...same, model: "a/b", language: "de" }, []), {
     model: "a/b",
     language: "de",
   });
-  assert.deepEqual(buildChange(DISCUSSION, { ...same, table: { ...same.table, taskModel: null } }, []), {
+  assert.deepEqual(buildChange(DISCUSSION, { ...same, setup: { ...same.setup, taskModel: null } }, []), {
     task_model: null,
   });
 });
 
 test("a restored participant returns to its place, and other changes stay", () => {
-  const before = toTable(PRESET);
+  const before = toSetup(PRESET);
   const left = { ...withoutParticipant(before, "ben"), rounds: 5 };
   assert.deepEqual(restoreParticipant(left, "ben", before), { ...before, rounds: 5 });
   const newest = newParticipant("a/d");
   const others = withParticipant(withoutParticipant(before, "ida"), newest);
   assert.deepEqual(
-    restoreParticipant(others, "ida", before).seats.map((one) => one.key),
+    restoreParticipant(others, "ida", before).participants.map((one) => one.key),
     ["ida", "ben", newest.key],
   );
   const withOtherLead = { ...left, debate: { ...left.debate, lead: "ida" } };

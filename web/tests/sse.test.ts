@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { readSseEvents } from "../src/api/sse.ts";
+import { readSseEvents } from "../src/api/event-stream.ts";
 
 const WIRE = 'id: 1\ndata: {"text":"Grüße 🙂"}\n\n: still here\n\nevent: resync\ndata: a\ndata: b\n\n';
 const BYTES = new TextEncoder().encode(WIRE);

@@ -6,9 +6,7 @@ import { message, textDelta } from "./events.ts";
 
 const entryTexts = (entries: readonly ThreadEntry[]) =>
   entries.map((entry) =>
-    entry.kind === "answer"
-      ? `${entry.turn.stage}: ${entry.turn.text}`
-      : `${entry.kind}: ${entry.message.content}`,
+    entry.kind === "answer" ? `${entry.turn.stage}: ${entry.turn.text}` : `${entry.kind}: ${entry.message.content}`,
   );
 const question = message("msg_1", "run_1", null, "Why?");
 const first = { ...message("msg_2", "run_1", "alpha", "Because."), stage: "initial" };
@@ -35,16 +33,10 @@ test("a live retry replaces its stored message", () => {
     ...textDelta("alpha", "Anew"),
     stage: "initial",
   });
-  assert.deepEqual(entryTexts(buildThread([question, first], run, "alpha")), [
-    "question: Why?",
-    "initial: Anew",
-  ]);
+  assert.deepEqual(entryTexts(buildThread([question, first], run, "alpha")), ["question: Why?", "initial: Anew"]);
 });
 
 test("a thread does not contain the synthesis", () => {
   const run = runFromEvents(turnEndedIn("alpha", "initial"), turnStartedIn("alpha", "synthesis"));
-  assert.deepEqual(entryTexts(buildThread([question, first], run, "alpha")), [
-    "question: Why?",
-    "initial: Because.",
-  ]);
+  assert.deepEqual(entryTexts(buildThread([question, first], run, "alpha")), ["question: Why?", "initial: Because."]);
 });

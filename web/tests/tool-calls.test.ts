@@ -18,14 +18,8 @@ import {
 } from "./events.ts";
 import { page, toolResult, textDelta, runStarted, turnEnded } from "./events.ts";
 
-const CALLED = [
-  runStarted,
-  turnStarted("alpha"),
-  textDelta("alpha", "I keep 🎲 that."),
-  toolCall("alpha", "c1"),
-];
-const openAfter = (...events: object[]) =>
-  applyEvents(emptyDiscussion("dis_1"), numberEvents("run_1", ...events));
+const CALLED = [runStarted, turnStarted("alpha"), textDelta("alpha", "I keep 🎲 that."), toolCall("alpha", "c1")];
+const openAfter = (...events: object[]) => applyEvents(emptyDiscussion("dis_1"), numberEvents("run_1", ...events));
 const turnOf = (...events: object[]) => openAfter(...events).runs[0]!.turns[0]!;
 const STORED_CALL = {
   call_id: "c1",
@@ -61,12 +55,7 @@ test("a call that the user refused is denied, not failed", () => {
 
 test("a call appears at its place in the text, both live and after a reload", () => {
   const text = "I keep 🎲 that.\n\nDone.";
-  const all = [
-    ...CALLED,
-    toolResult("alpha", "c1"),
-    textDelta("alpha", "\n\nDone."),
-    turnEnded("alpha", text),
-  ];
+  const all = [...CALLED, toolResult("alpha", "c1"), textDelta("alpha", "\n\nDone."), turnEnded("alpha", text)];
   const live = turnOf(...all);
   const stored = { ...message("msg_2", "run_1", "alpha", text), tools: [STORED_CALL] };
   const loaded = withPage(emptyDiscussion("dis_1"), page([stored])).runs[0]!.turns[0]!;
@@ -87,10 +76,7 @@ test("a turn awaits approval until the request is resolved or the turn ends", ()
   assert.equal(isAwaitingApproval(turnOf(...requested)), true);
   assert.deepEqual(turnOf(...requested).calls[0]?.pendingApproval, { expiresAt: 604, isRepeated: true });
   assert.equal(isAwaitingApproval(turnOf(...requested, approvalResolved("alpha", "c1", "refuse"))), false);
-  assert.equal(
-    isAwaitingApproval(turnOf(...requested, turnEnded("alpha", "", "stopped"), runEnded("stopped"))),
-    false,
-  );
+  assert.equal(isAwaitingApproval(turnOf(...requested, turnEnded("alpha", "", "stopped"), runEnded("stopped"))), false);
 });
 
 test("an approval request is announced", () => {
@@ -106,16 +92,8 @@ test("a new attempt of a turn starts without calls", () => {
 test("a regenerated answer has its own calls", () => {
   const before = withPage(emptyDiscussion("dis_1"), page([message("msg_2", "run_1", "alpha", "Old.")]));
   const regenerating = withPage(before, page([], [liveRun("run_2", "msg_2")]));
-  const events = [
-    turnStarted("alpha"),
-    toolCall("alpha", "c9"),
-    toolResult("alpha", "c9"),
-    textDelta("alpha", "New."),
-  ];
-  const open = applyEvents(
-    regenerating,
-    numberEvents("run_2", ...events, turnEnded("alpha", "New."), runEnded()),
-  );
+  const events = [turnStarted("alpha"), toolCall("alpha", "c9"), toolResult("alpha", "c9"), textDelta("alpha", "New.")];
+  const open = applyEvents(regenerating, numberEvents("run_2", ...events, turnEnded("alpha", "New."), runEnded()));
   assert.deepEqual(
     open.runs[0]?.turns[0]?.calls.map((call) => call.id),
     ["c9"],

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { toDiscussionDraft } from "../src/features/participants/draft.ts";
-import { EMPTY_TABLE, newParticipant } from "../src/features/participants/setup.ts";
+import { toDiscussionDraft, EMPTY_SETUP, newParticipant } from "../src/features/participants/setup.ts";
 import { setToolAccess, missingTools, hasTool } from "../src/features/participants/tools.ts";
 import type { ListedServer } from "../src/api/types.ts";
 
@@ -27,24 +26,18 @@ test("removing one tool of a whole server keeps the others", () => {
 
 test("missing tools are found, except those of a server that does not answer", () => {
   assert.deepEqual(missingTools(["words", "words/old", "left/x"], [WORDS]), ["words/old", "left/x"]);
-  assert.deepEqual(
-    missingTools(["words/look_up"], [{ ...WORDS, tools: [], error: "It does not answer." }]),
-    [],
-  );
+  assert.deepEqual(missingTools(["words/look_up"], [{ ...WORDS, tools: [], error: "It does not answer." }]), []);
 });
 
 test("only participants with tools send them", () => {
-  const seats = [newParticipant("a/b", { tools: ["words"] }), newParticipant("a/b")];
+  const participants = [newParticipant("a/b", { tools: ["words"] }), newParticipant("a/b")];
   const draft = {
     message: "Hi",
-    table: { ...EMPTY_TABLE, seats },
+    setup: { ...EMPTY_SETUP, participants },
     project: null,
     language: null,
     maxCostUsd: null,
     files: [],
   };
-  assert.deepEqual(toDiscussionDraft(draft, []).participants, [
-    { model: "a/b", tools: ["words"] },
-    { model: "a/b" },
-  ]);
+  assert.deepEqual(toDiscussionDraft(draft, []).participants, [{ model: "a/b", tools: ["words"] }, { model: "a/b" }]);
 });

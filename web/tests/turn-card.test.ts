@@ -20,14 +20,8 @@ test("the first remedy depends on the fault: add a key, retry, or change the mod
 test("advice is omitted if the message already has it", () => {
   assert.equal(describeFault(fault("timeout")).advice, "Retry, or use a faster model.");
   assert.equal(describeFault(fault("timeout", "Late. Try again.")).advice, "");
-  assert.equal(
-    describeFault(fault("rate_limit", "Slow down.", 12.2)).advice,
-    "The provider asks to wait 13 s.",
-  );
-  assert.equal(
-    describeFault(fault("rate_limit", "Slow down.", 600)).advice,
-    "The provider asks to wait 10 minutes.",
-  );
+  assert.equal(describeFault(fault("rate_limit", "Slow down.", 12.2)).advice, "The provider asks to wait 13 s.");
+  assert.equal(describeFault(fault("rate_limit", "Slow down.", 600)).advice, "The provider asks to wait 10 minutes.");
 });
 
 test("a failure without a fault has a message", () => {

@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { applyEvents, emptyDiscussion, withPage } from "../src/state/discussion.ts";
-import { turnNotices } from "../src/state/notices.ts";
-import type { Run } from "../src/state/run.ts";
-import { withWaitingTurns } from "../src/state/waiting.ts";
+import { turnNotices, withWaitingTurns, type Run } from "../src/state/run.ts";
 import type { DiscussionDetail } from "../src/api/types.ts";
 import {
   turnStarted,
@@ -29,9 +27,7 @@ const waiting = (run: Run) =>
 
 test("participants wait until their turn starts or the run ends", () => {
   assert.deepEqual(waiting(runOf(turnStarted("alpha"))), ["alpha speaking", "beta waiting"]);
-  assert.deepEqual(waiting(runOf(turnStarted("alpha"), turnEnded("alpha", "Yes."), runEnded())), [
-    "alpha completed",
-  ]);
+  assert.deepEqual(waiting(runOf(turnStarted("alpha"), turnEnded("alpha", "Yes."), runEnded())), ["alpha completed"]);
 });
 
 test("only recipients of the message wait", () => {

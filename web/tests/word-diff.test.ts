@@ -10,9 +10,7 @@ const without = (kind: string, all: ReturnType<typeof diffWords>) =>
     .join("");
 
 const text = fc
-  .array(
-    fc.oneof(fc.constantFrom("you", "name", "your", "source", " ", " ", "\n", ".", "'", "é"), fc.string()),
-  )
+  .array(fc.oneof(fc.constantFrom("you", "name", "your", "source", " ", " ", "\n", ".", "'", "é"), fc.string()))
   .map((words) => words.join(""));
 
 test("unchanged and removed parts give the old text, unchanged and added parts the new one", () => {

@@ -5,9 +5,7 @@ import type { Calls, FieldError, Problem } from "./types.ts";
 export type Endpoint = keyof Calls;
 type HttpMethod<C extends Endpoint> = C extends `${infer M} ${string}` ? M : never;
 type PathTemplate<C extends Endpoint> = C extends `${string} ${infer P}` ? P : never;
-type PathParams<P extends string> = P extends `${string}{${infer H}}${infer Rest}`
-  ? H | PathParams<Rest>
-  : never;
+type PathParams<P extends string> = P extends `${string}{${infer H}}${infer Rest}` ? H | PathParams<Rest> : never;
 type QueryValue = string | number | boolean | null | undefined;
 
 /** Parameters of a call: path parameters, query and body. */
@@ -22,9 +20,7 @@ export interface RequestOptions<C extends Endpoint> {
 
 /** Create an idempotency key. `crypto.randomUUID` exists only on https and localhost. */
 export function newIdempotencyKey(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))]
-    .map((byte) => byte.toString(16).padStart(2, "0"))
-    .join("");
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** Error response of the server, with a message for the user. */
@@ -54,10 +50,7 @@ export async function callApi<C extends Endpoint>(
 }
 
 /** Send a request and return the raw response, for streaming. */
-export async function sendRequest<C extends Endpoint>(
-  name: C,
-  options: RequestOptions<C> = {},
-): Promise<Response> {
+export async function sendRequest<C extends Endpoint>(name: C, options: RequestOptions<C> = {}): Promise<Response> {
   const method: string = name.split(" ", 1)[0] as HttpMethod<C>;
   const response = await fetch(buildUrl(name, options), {
     method,

@@ -1,8 +1,7 @@
-/** Event stream connection. After a disconnect it resumes from the last event. */
+/** Server-sent events: the connection for all changes, which resumes after a disconnect, and single streamed calls. */
 
-import { ApiError, sendRequest } from "./client.ts";
-import { readSseEvents } from "./sse.ts";
-import type { Change, Event, Resync } from "./types.ts";
+import { ApiError, sendRequest, type RequestOptions, type Endpoint } from "./client.ts";
+import type { Change, Event, Resync, Calls } from "./types.ts";
 
 export type StreamEvent = Event | Change | Resync;
 
@@ -21,6 +20,7 @@ interface StreamHandlers {
 const SILENCE_TIMEOUT_MS = 40_000; // the server sends a keep-alive every 15 seconds
 const RETRY_DELAYS_MS = [250, 500, 1000, 2000, 4000, 8000];
 
+/** Event stream connection. After a disconnect it resumes from the last event. */
 export class EventStream {
   #handlers: StreamHandlers;
   #attempt: AbortController | null = null;
@@ -101,5 +101,46 @@ export class EventStream {
     if (refused) return;
     const pause = RETRY_DELAYS_MS[Math.min(this.#failures++, RETRY_DELAYS_MS.length - 1)] ?? 8000;
     this.#retryTimer = setTimeout(() => this.connect(), pause * (0.75 + Math.random() / 2));
+  }
+}
+
+/**
+ * Parse a body. With each chunk, yields the data of the events that are complete by then; maybe none.
+ * Leaving the loop cancels the request.
+ */
+export async function* readSseEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<readonly string[], void> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const frames = (rest + decoder.decode(value, { stream: true })).split("\n\n");
+      rest = frames.pop() ?? "";
+      yield frames.map(extractData).filter((data) => data !== "");
+    }
+  } finally {
+    void reader.cancel().catch(() => undefined);
+  }
+}
+
+function extractData(frame: string): string {
+  return frame
+    .split("\n")
+    .filter((line) => line.startsWith("data:"))
+    .map((line) => line.slice(line[5] === " " ? 6 : 5))
+    .join("\n");
+}
+
+/** Make a call whose response is a stream. Leave the loop, or abort by `options.signal`, to cancel it on the server too. */
+export async function* streamCall<C extends Endpoint>(
+  name: C,
+  options: RequestOptions<C> = {},
+): AsyncGenerator<Calls[C]["gives"], void> {
+  const response = await sendRequest(name, options);
+  if (!response.body) return;
+  for await (const some of readSseEvents(response.body)) {
+    for (const data of some) yield JSON.parse(data) as Calls[C]["gives"];
   }
 }

@@ -4,8 +4,7 @@ import { renderMarkdown, renderCode } from "./render.ts";
 import { MarkdownSplitter, type Segment } from "./splitter.ts";
 
 /** The open block: HTML, or an open code fence in pieces of which only the last grows. */
-export type Tail =
-  { kind: "html"; html: string } | { kind: "code"; language: string; pieces: readonly string[] };
+export type Tail = { kind: "html"; html: string } | { kind: "code"; language: string; pieces: readonly string[] };
 
 const COMPARE_CHARS = 256;
 

@@ -1,10 +1,53 @@
 /** Finds and marks a quote in a rendered answer. */
 
-import { locateQuote } from "./blockquotes.ts";
-
 const HIGHLIGHT_NAME = "moot-quote";
 /** Elements beside the text of an answer. */
 const EXCLUDED_SELECTOR = "figcaption, .place, .katex-mathml";
+
+interface NormalizedText {
+  text: string;
+  /** Original position of each character. */
+  offsets: number[];
+}
+
+const EQUIVALENTS: Record<string, string> = {
+  "“": '"',
+  "”": '"',
+  "„": '"',
+  "‘": "'",
+  "’": "'",
+  "–": "-",
+  "—": "-",
+};
+const MARKDOWN_MARKS = new Set("*_`~#>");
+
+/** Normalise a text for the search. */
+function normalizeText(text: string): NormalizedText {
+  const kept: string[] = [];
+  const from: number[] = [];
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charAt(at);
+    const space = /\s/.test(char);
+    if (MARKDOWN_MARKS.has(char) || (space && (kept.length === 0 || kept.at(-1) === " "))) continue;
+    const low = char.toLowerCase();
+    kept.push(space ? " " : (EQUIVALENTS[char] ?? (low.length === 1 ? low : char)));
+    from.push(at);
+  }
+  return { text: kept.join(""), offsets: from };
+}
+
+/** Return the start and end of a quote in a text, or null. Spaces, quotation marks and Markdown marks may differ. */
+export function locateQuote(text: string, quote: string): [start: number, end: number] | null {
+  const whole = normalizeText(text);
+  const sought = normalizeText(quote)
+    .text.trim()
+    .replace(/^(?:"|'|\.{3}|…)+|(?:"|'|\.{3}|…)+$/g, "")
+    .trim();
+  const at = sought === "" ? -1 : whole.text.indexOf(sought);
+  const start = whole.offsets[at];
+  const last = whole.offsets[at + sought.length - 1];
+  return start === undefined || last === undefined ? null : [start, last + 1];
+}
 
 /** Find a quote in a container, or null. */
 function findQuote(container: Element, quote: string): Range | null {

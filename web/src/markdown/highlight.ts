@@ -1,6 +1,6 @@
 /** Syntax highlighting for closed code fences. The highlighter is loaded with the first one. */
 
-import { sanitizeCode } from "./sanitize.ts";
+import { sanitizeCode } from "./render.ts";
 
 /** Longer code stays plain, because highlighting it would block the page. */
 const MAX_CODE_LENGTH = 30_000;

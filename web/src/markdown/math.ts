@@ -5,7 +5,7 @@
  * sanitiser under another name, and are then set one by one as the few properties that KaTeX needs.
  */
 
-import { sanitizeFormula } from "./sanitize.ts";
+import { sanitizeFormula } from "./render.ts";
 
 type Katex = (typeof import("katex"))["default"];
 

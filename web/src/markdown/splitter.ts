@@ -6,8 +6,8 @@
  * An open segment has a maximum length, except for a fence, whose lines need no parsing.
  */
 
-import { findCutPosition } from "./truncate.ts";
 import {
+  findCutPosition,
   LONG_LINE,
   isFenceEnd,
   parseFenceStart,
@@ -24,8 +24,7 @@ import {
   type Fence,
 } from "./lines.ts";
 
-export type Segment =
-  { kind: "markdown"; text: string } | { kind: "fence"; fence: Fence; pieces: readonly string[] };
+export type Segment = { kind: "markdown"; text: string } | { kind: "fence"; fence: Fence; pieces: readonly string[] };
 
 type OpenList = { kind: "list"; mark: string; blank: boolean; fence: Fence | null };
 type OpenFence = { kind: "fence"; fence: Fence; pieces: string[] };
@@ -168,13 +167,9 @@ export class MarkdownSplitter {
         return this.#continueList(line, open);
       case "table":
         if (isBlank(line) || interruptsParagraph(line)) return this.#classifyStart(line);
-        return this.#position > LENGTH_LIMITS.table[0]
-          ? this.#startBlock({ ...open }, "kept", open.head)
-          : "kept";
+        return this.#position > LENGTH_LIMITS.table[0] ? this.#startBlock({ ...open }, "kept", open.head) : "kept";
       case "quote":
-        return isBlank(line) || (!isQuote(line) && interruptsParagraph(line))
-          ? this.#classifyStart(line)
-          : "kept";
+        return isBlank(line) || (!isQuote(line) && interruptsParagraph(line)) ? this.#classifyStart(line) : "kept";
       case "formula":
         if (isBlank(line)) return this.#classifyStart(line);
         if (line.includes(open.closer)) this.#openBlock = { kind: "text", above: "" };
@@ -216,11 +211,9 @@ export class MarkdownSplitter {
     }
     if (open.fence !== null && isIndented(line)) return this.#continueItemFence(line, open, open.fence);
     const mark = itemMark(line);
-    if (mark === open.mark && this.#position > LENGTH_LIMITS.list[0])
-      return this.#startBlock(newOpenList(mark, line));
+    if (mark === open.mark && this.#position > LENGTH_LIMITS.list[0]) return this.#startBlock(newOpenList(mark, line));
     const goesOn = mark === open.mark || isIndented(line);
-    if (!goesOn && (mark !== null || open.blank || interruptsParagraph(line)))
-      return this.#classifyStart(line);
+    if (!goesOn && (mark !== null || open.blank || interruptsParagraph(line))) return this.#classifyStart(line);
     open.blank = false;
     open.fence = goesOn ? parseFenceStartInItem(line) : null;
     return "kept";
@@ -230,8 +223,7 @@ export class MarkdownSplitter {
   #continueItemFence(line: string, open: OpenList, fence: Fence): LineResult {
     open.blank = false;
     if (isFenceEnd(line, fence)) open.fence = null;
-    else if (this.#position > LENGTH_LIMITS.list[0])
-      return this.#startBlock({ kind: "fence", fence, pieces: [] });
+    else if (this.#position > LENGTH_LIMITS.list[0]) return this.#startBlock({ kind: "fence", fence, pieces: [] });
     return "kept";
   }
 }

@@ -7,8 +7,7 @@ export const ACCEPTED_TYPES =
   "image/png,image/jpeg,image/gif,image/webp,application/pdf,text/*,.md,.csv,.json,.toml,.yaml";
 
 const IMAGE_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
-const REJECTED_TYPES =
-  /^(audio|video|font)\/|^application\/(zip|gzip|x-tar|x-7z|vnd\.|msword|octet-stream$)|^image\//;
+const REJECTED_TYPES = /^(audio|video|font)\/|^application\/(zip|gzip|x-tar|x-7z|vnd\.|msword|octet-stream$)|^image\//;
 
 export interface FileInfo {
   readonly name: string;
@@ -19,11 +18,9 @@ export interface FileInfo {
 /** Return why a file cannot be attached, or null. */
 export function rejectionReason({ name, type, size }: FileInfo): string | null {
   if (size === 0) return `${name} is empty.`;
-  if (size > MAX_FILE_BYTES)
-    return `${name} has ${formatBytes(size)}. The maximum is ${formatBytes(MAX_FILE_BYTES)}.`;
+  if (size > MAX_FILE_BYTES) return `${name} has ${formatBytes(size)}. The maximum is ${formatBytes(MAX_FILE_BYTES)}.`;
   if (IMAGE_TYPES.has(type)) return null;
-  if (REJECTED_TYPES.test(type))
-    return `${name}: Unsupported file type. Attach text, PNG, JPEG, GIF, WebP or PDF.`;
+  if (REJECTED_TYPES.test(type)) return `${name}: Unsupported file type. Attach text, PNG, JPEG, GIF, WebP or PDF.`;
   return null;
 }
 
@@ -35,8 +32,7 @@ export function checkAttachments<F extends FileInfo>(
   const objections = files.map(rejectionReason).filter((one) => one !== null);
   const good = files.filter((file) => rejectionReason(file) === null);
   const room = Math.max(0, MAX_ATTACHMENTS - attachedCount);
-  if (good.length > room)
-    objections.push(`A message can have ${MAX_ATTACHMENTS} files. The others were left out.`);
+  if (good.length > room) objections.push(`A message can have ${MAX_ATTACHMENTS} files. The others were left out.`);
   return { files: good.slice(0, room), objections };
 }
 

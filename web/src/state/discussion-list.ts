@@ -31,9 +31,7 @@ export interface ListFilter {
 /** Merge a reloaded first page. Later pages stay if there is no gap between them. */
 export function withFirstPage(list: DiscussionList, page: DiscussionPage): DiscussionList {
   const last = page.discussions.at(-1);
-  const place = list.discussions.findIndex(
-    (one) => one.id === last?.id && one.updated_at === last.updated_at,
-  );
+  const place = list.discussions.findIndex((one) => one.id === last?.id && one.updated_at === last.updated_at);
   if (page.next === null || place < 0 || place === list.discussions.length - 1) return { ...list, ...page };
   const further = { discussions: list.discussions.slice(place + 1), next: list.next, hits: list.hits };
   return withNextPage({ ...list, ...page }, further);
@@ -81,11 +79,7 @@ function applyListEvent(list: DiscussionList, event: StreamEvent, filter: ListFi
 const discussionIds = (runs: readonly Run[]) => new Set(runs.map((run) => run.discussion));
 const isRunIn = (ids: readonly string[]) => (run: Run) => ids.includes(run.id);
 
-function withChangedDiscussion(
-  list: DiscussionList,
-  event: DiscussionChanged,
-  filter: ListFilter,
-): DiscussionList {
+function withChangedDiscussion(list: DiscussionList, event: DiscussionChanged, filter: ListFilter): DiscussionList {
   const { discussion } = event;
   const others = list.discussions.filter((one) => one.id !== discussion.id);
   // Only the server knows whether a search matches a changed discussion. Results stay as they are.
@@ -96,11 +90,7 @@ function withChangedDiscussion(
     ...list,
     discussions,
     activeIds: withMembership(list.activeIds, discussion.id, event.runs.length > 0),
-    awaitingApprovalIds: withMembership(
-      list.awaitingApprovalIds,
-      discussion.id,
-      event.awaiting_approval.length > 0,
-    ),
+    awaitingApprovalIds: withMembership(list.awaitingApprovalIds, discussion.id, event.awaiting_approval.length > 0),
   };
 }
 

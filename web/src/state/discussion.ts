@@ -2,7 +2,6 @@
 
 import type { StreamEvent } from "../api/event-stream.ts";
 import type { Discussion, DiscussionDetail, Message, Run as ServerRun } from "../api/types.ts";
-import { withRegeneration } from "./regeneration.ts";
 import {
   emptyRun,
   resetRun,
@@ -13,6 +12,7 @@ import {
   applyRunEvent,
   type Run,
 } from "./run.ts";
+import { emptyTurn, withVersion, type Turn } from "./turn.ts";
 
 export interface OpenDiscussion {
   readonly id: string;
@@ -33,10 +33,7 @@ export function emptyDiscussion(id: string): OpenDiscussion {
 /** Merge the newest page, on opening or after a change. */
 export function withPage(open: OpenDiscussion, page: DiscussionDetail): OpenDiscussion {
   const isGap = hasGap(open, page);
-  const runs = withNotices(
-    groupByRun(isGap ? open.runs.filter(isLiveRun) : open.runs, page.messages),
-    page.notices,
-  );
+  const runs = withNotices(groupByRun(isGap ? open.runs.filter(isLiveRun) : open.runs, page.messages), page.notices);
   const before = isGap || open.discussion === null ? page.before : open.olderCursor;
   return withServerRuns({ ...open, runs, olderCursor: before, discussion: page.discussion }, page.runs);
 }
@@ -154,3 +151,32 @@ export function eventCursors(open: OpenDiscussion): readonly string[] {
 }
 
 export const hasLiveRun = (open: OpenDiscussion): boolean => open.runs.some(isLiveRun);
+
+/** Show a regeneration, which is a run of its own, in the turn of the answer that it regenerates. */
+function withRegeneration(open: OpenDiscussion, id: string): OpenDiscussion {
+  const regenerationRun = open.runs.find((run) => run.id === id);
+  if (!regenerationRun?.regenerate) return open;
+  const place = open.runs.findIndex((run) => run.turns.some((turn) => turn.message === regenerationRun.regenerate));
+  const holder = open.runs[place];
+  if (!holder) return open;
+  const turns = holder.turns.map((turn) =>
+    turn.message === regenerationRun.regenerate ? applyRegeneration(turn, regenerationRun) : turn,
+  );
+  const isSame = turns.every((turn, at) => turn === holder.turns[at]);
+  return isSame ? open : { ...open, runs: open.runs.with(place, { ...holder, turns }) };
+}
+
+function applyRegeneration(turn: Turn, regenerationRun: Run): Turn {
+  const version = regenerationRun.turns[0];
+  if (!version)
+    return {
+      ...turn,
+      regeneration: isLiveRun(regenerationRun) ? emptyTurn(regenerationRun.id, turn, turn.at) : null,
+    };
+  if (turn.regeneration === version) return turn;
+  // The end arrives twice, for the turn and for the run, and may already be loaded.
+  const isMade = version.state === "completed";
+  if (isMade && turn.text !== version.text) return withVersion(turn, version);
+  const isOver = isMade || version.state === "stopped";
+  return isOver && !turn.regeneration ? turn : { ...turn, regeneration: isOver ? null : version };
+}

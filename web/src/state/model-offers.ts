@@ -51,8 +51,7 @@ function resolveAvailability(status: ProviderStatus, providerModels: ProviderMod
   return providerModels.key === "not needed" && status.origin ? "silent" : "broken";
 }
 
-const NON_CHAT_PATTERN =
-  /embed|whisper|tts|dall-e|image|moderation|rerank|transcri|speech|audio|realtime|guard|ocr/i;
+const NON_CHAT_PATTERN = /embed|whisper|tts|dall-e|image|moderation|rerank|transcri|speech|audio|realtime|guard|ocr/i;
 
 /** Provider lists also contain embedding, image and audio models. */
 function isChatModel(model: string): boolean {
@@ -92,9 +91,7 @@ export function searchModels(offers: readonly ProviderOffer[], query: string): r
       const models = found.slice(0, MAX_SHOWN_MODELS);
       return { offer, models, hiddenCount: found.length - models.length };
     })
-    .filter(
-      ({ offer, models }) => models.length > 0 || (offer.availability === "key" && fits(offer.provider)),
-    );
+    .filter(({ offer, models }) => models.length > 0 || (offer.availability === "key" && fits(offer.provider)));
 }
 
 function orderModels(offer: ProviderOffer): readonly string[] {

@@ -15,9 +15,9 @@ export function participantView(
   id: string,
   name: string | null = null,
 ): ParticipantView {
-  const seats = discussion?.participants ?? [];
-  const place = seats.findIndex((one) => one.id === id);
-  const participant = seats[place] ?? null;
+  const participants = discussion?.participants ?? [];
+  const place = participants.findIndex((one) => one.id === id);
+  const participant = participants[place] ?? null;
   return {
     id,
     name: participant?.name ?? name ?? id,

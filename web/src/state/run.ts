@@ -1,19 +1,24 @@
-/** State of one run: its turns, stages and analyses, reduced from events and stored messages. */
+/** State of one run: its mode, turns, stages and analyses, reduced from events and stored messages. */
 
-import type {
-  ActionTaken,
-  AgreementChecked,
-  VoteCast,
-  SpeakerSelected,
-  Event,
-  ClaimsExtracted,
-  Message,
-  Notice,
-  Participant,
-  RankingMade,
-  ReferenceSummarized,
-  Run as ServerRun,
-  SummaryMade,
+import {
+  MODES,
+  MODE_NAMES,
+  type ActionTaken,
+  type AgreementChecked,
+  type VoteCast,
+  type SpeakerSelected,
+  type Event,
+  type ClaimsExtracted,
+  type Message,
+  type Notice,
+  type Participant,
+  type RankingMade,
+  type ReferenceSummarized,
+  type Run as ServerRun,
+  type SummaryMade,
+  type Discussion,
+  type ModeSpec,
+  type Preset,
 } from "../api/types.ts";
 import {
   emptyTurn,
@@ -23,7 +28,22 @@ import {
   turnFromMessage,
   type TurnKey,
   type Turn,
+  type TurnEvent,
 } from "./turn.ts";
+
+export type Mode = Preset["mode"];
+
+const DEFAULT_MODE: Mode = "parallel";
+
+/** The mode, or the default if an older page does not know it. */
+export function knownMode(mode: string): Mode {
+  return MODE_NAMES.find((one) => one === mode) ?? DEFAULT_MODE;
+}
+
+/** The spec of a mode, or of the default if the mode is not known. */
+export function modeSpec(mode: string | null): ModeSpec {
+  return MODES[mode ?? DEFAULT_MODE] ?? MODES[DEFAULT_MODE]!;
+}
 
 /** A whiteboard action, and the length of its turn's text at that time. */
 export interface PerformedAction extends ActionTaken {
@@ -98,23 +118,16 @@ function reduceRunEvent(run: Run, event: Event): Run {
         notices: withEvent(run.notices, event),
       };
     case "turn_started":
-      return {
-        ...updateTurn(run, event, event.at, (turn) => applyTurnEvent(turn, event)),
-        actions: actionsWithoutTurn(run, event),
-      };
     case "text_retracted":
-      return {
-        ...updateTurn(run, event, event.at, (turn) => applyTurnEvent(turn, event)),
-        actions: actionsWithoutTurn(run, event),
-      };
+      return { ...updateTurn(run, event), actions: actionsWithoutTurn(run, event) };
     case "action":
       return {
-        ...updateTurn(run, event, event.at, (turn) => applyTurnEvent(turn, event)),
+        ...updateTurn(run, event),
         actions: [...run.actions, { ...event, textOffset: turnTextLength(run, event) }],
       };
     case "turn_ended":
       return {
-        ...updateTurn(run, event, event.at, (turn) => applyTurnEvent(turn, event)),
+        ...updateTurn(run, event),
         actions: event.status === "failed" ? actionsWithoutTurn(run, event) : run.actions,
       };
     case "text_delta":
@@ -124,7 +137,7 @@ function reduceRunEvent(run: Run, event: Event): Run {
     case "approval_requested":
     case "approval_resolved":
     case "tool_result":
-      return updateTurn(run, event, event.at, (turn) => applyTurnEvent(turn, event));
+      return updateTurn(run, event);
     case "agreement_checked":
       return { ...run, agreement: event };
     case "summary":
@@ -156,13 +169,13 @@ function ignoreUnknownEvent(_: never, run: Run): Run {
   return run;
 }
 
-function updateTurn(run: Run, turnKey: TurnKey, at: number, change: (turn: Turn) => Turn): Run {
-  const key = formatTurnKey(turnKey);
+function updateTurn(run: Run, event: TurnEvent): Run {
+  const key = formatTurnKey(event);
   const place = run.turns.findIndex((turn) => turn.key === key);
   const before = run.turns[place];
-  if (!before) return { ...run, turns: [...run.turns, change(emptyTurn(run.id, turnKey, at))] };
+  if (!before) return { ...run, turns: [...run.turns, applyTurnEvent(emptyTurn(run.id, event, event.at), event)] };
   if (before.versions > 1) return run; // events replayed for it describe its first version
-  return { ...run, turns: run.turns.with(place, change(before)) };
+  return { ...run, turns: run.turns.with(place, applyTurnEvent(before, event)) };
 }
 
 function turnTextLength(run: Run, turnKey: TurnKey): number {
@@ -221,3 +234,67 @@ export function resetRun({ id, userMessage: asked, mode, regenerate, status, rev
 }
 
 export const isLiveRun = (run: Run): boolean => run.status === "running" || run.status === "waiting";
+
+const SPECS_BY_STAGE = Object.values(MODES).flatMap((spec) => spec.stages.map((stage) => [stage, spec] as const));
+/** The specs of stages that only one mode has. Other stages do not tell the mode of a run. */
+const SPEC_BY_STAGE: ReadonlyMap<string, ModeSpec> = new Map(
+  SPECS_BY_STAGE.filter(([stage]) => SPECS_BY_STAGE.filter(([other]) => other === stage).length === 1),
+);
+
+/** The spec of a run's mode, also when only its messages are known. */
+export function runSpec(run: Run, discussion: Discussion): ModeSpec {
+  const staged = run.turns.map((turn) => SPEC_BY_STAGE.get(turn.stage)).find(Boolean);
+  if (staged) return staged;
+  const isOfDiscussion = run.turns.length === 0 || modeSpec(discussion.mode).private_threads;
+  return modeSpec(run.mode ?? (isOfDiscussion ? discussion.mode : null));
+}
+
+/** The turns of a stage, with placeholders for those still to come, so that the layout does not jump. */
+export function withWaitingTurns(
+  turns: readonly Turn[],
+  run: Run,
+  discussion: Discussion,
+  { stage, round }: { stage: string; round: number } = { stage: "answer", round: 0 },
+): readonly Turn[] {
+  // The user message has the recipients.
+  if (!isLiveRun(run) || !run.userMessage) return turns;
+  const known = new Set(turns.map((turn) => turn.key));
+  const missing = expectedSpeakers(run, discussion)
+    .map((participant) => ({ participant, stage, round }))
+    .filter((key) => !known.has(formatTurnKey(key)));
+  return missing.length ? [...turns, ...missing.map((key) => emptyTurn(run.id, key, 0))] : turns;
+}
+
+/** All participants that the message is addressed to. */
+function expectedSpeakers(run: Run, discussion: Discussion): readonly string[] {
+  const participants = run.participants.length ? run.participants : discussion.participants;
+  const recipients = run.userMessage?.visible_to;
+  const addressed = participants.filter((one) => one.active !== false && (!recipients || recipients.includes(one.id)));
+  return (modeSpec(run.mode).only_first ? addressed.slice(0, 1) : addressed).map((one) => one.id);
+}
+
+/** Kinds of notices that are still shown when the answer is complete: another model may have given it. */
+const LASTING_KINDS: ReadonlySet<Notice["kind"]> = new Set(["fallback", "lead_replaced", "missing", "tools"]);
+
+/** Notices about one participant while it answers: waiting, retrying, or a fallback model. */
+export function turnNotices(run: Run, turn: Turn): readonly Notice[] {
+  const own = run.notices.filter((one) => one.participant === turn.participant);
+  if (!own.length) return own;
+  const turns = participantTurns(run, turn);
+  const its = own.filter((notice) => findNoticeTurn(turns, notice)?.key === turn.key);
+  const isTrying = isLiveTurn(turn) && !turn.text && !turn.thoughts;
+  return isTrying
+    ? its.slice(-1)
+    : its.filter((one) => LASTING_KINDS.has(one.kind) || (isLiveTurn(turn) && one.kind === "still_working"));
+}
+
+/** All turns of a participant; one that has not started comes last. */
+function participantTurns(run: Run, turn: Turn): readonly Turn[] {
+  const own = run.turns.filter((one) => one.participant === turn.participant);
+  return own.some((one) => one.key === turn.key) ? own : [...own, turn];
+}
+
+/** Find the turn that a notice belongs to: the first that had not ended at that time. */
+function findNoticeTurn(turns: readonly Turn[], notice: Notice): Turn | undefined {
+  return turns.find(({ endedAt: until }) => until === null || until >= notice.at) ?? turns.at(-1);
+}

@@ -80,7 +80,7 @@ export function rowLabel(row: SpendingItem, by: UsageReport["by"]): string {
 }
 
 export function purposeLabel(key: string | null): string {
-  return PURPOSE_LABELS[key ?? ""] ?? key ?? "Something else";
+  return PURPOSE_LABELS[key ?? ""] ?? key ?? "Other";
 }
 
 export function formatDay(key: string): string {

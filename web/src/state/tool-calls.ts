@@ -44,10 +44,7 @@ export function applyToolCallEvent(
   switch (event.type) {
     case "tool_call": {
       const { call_id: id, name, arguments: given } = event;
-      return [
-        ...calls,
-        { id, name, arguments: given, textOffset: text.length, pendingApproval: null, result: null },
-      ];
+      return [...calls, { id, name, arguments: given, textOffset: text.length, pendingApproval: null, result: null }];
     }
     case "approval_requested":
       return change({
@@ -61,10 +58,7 @@ export function applyToolCallEvent(
 }
 
 /** Parse the calls that are stored with a message. */
-export function readStoredCalls(
-  uses: readonly ToolUse[] | null | undefined,
-  text: string,
-): readonly ToolCallState[] {
+export function readStoredCalls(uses: readonly ToolUse[] | null | undefined, text: string): readonly ToolCallState[] {
   return (uses ?? []).map((use) => ({
     id: use.call_id,
     name: use.name,

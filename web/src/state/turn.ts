@@ -90,9 +90,9 @@ export function emptyTurn(run: string, turnKey: TurnKey, at: number): Turn {
 export function turnFromMessage(message: Message): Turn | null {
   const { run, participant, role } = message;
   if (!run || !participant || (role !== "assistant" && role !== "synthesis")) return null;
-  const seat = { participant, stage: message.stage ?? "answer", round: message.round };
+  const turnKey = { participant, stage: message.stage ?? "answer", round: message.round };
   return {
-    ...emptyTurn(run, seat, message.created_at),
+    ...emptyTurn(run, turnKey, message.created_at),
     role,
     state: message.status,
     text: message.content,
@@ -118,37 +118,29 @@ export function turnFromMessage(message: Message): Turn | null {
 
 /** Replace the shown version with a new one. */
 export function withVersion(turn: Turn, version: Turn): Turn {
-  const {
-    text,
-    thoughts,
-    state,
-    model,
-    usage,
-    cost,
-    firstTokenSeconds,
-    latencySeconds,
-    finish,
-    rejectedActions,
-    calls,
-  } = version;
-  const words = {
-    text,
-    thoughts,
-    state,
-    model,
-    usage,
-    cost,
-    firstTokenSeconds,
-    latencySeconds,
-    finish,
-    rejectedActions,
-    calls,
-  };
   const versions = turn.versions + 1;
-  return { ...turn, ...words, fault: null, version: versions, versions, edited: false, regeneration: null };
+  return {
+    ...turn,
+    text: version.text,
+    thoughts: version.thoughts,
+    state: version.state,
+    model: version.model,
+    usage: version.usage,
+    cost: version.cost,
+    firstTokenSeconds: version.firstTokenSeconds,
+    latencySeconds: version.latencySeconds,
+    finish: version.finish,
+    rejectedActions: version.rejectedActions,
+    calls: version.calls,
+    fault: null,
+    version: versions,
+    versions,
+    edited: false,
+    regeneration: null,
+  };
 }
 
-type TurnEvent = Extract<Event, TurnKey>;
+export type TurnEvent = Extract<Event, TurnKey>;
 
 /** Reduce an event of the turn. */
 export function applyTurnEvent(turn: Turn, event: TurnEvent): Turn {
@@ -203,8 +195,7 @@ export const isLiveTurn = (turn: Turn): boolean => turn.state === "waiting" || t
 export const pendingApprovals = (turn: Turn): readonly ToolCallState[] =>
   isLiveTurn(turn) ? turn.calls.filter((call) => call.pendingApproval) : [];
 /** Return whether the turn, or its regeneration, waits for approval. */
-export const isAwaitingApproval = (turn: Turn): boolean =>
-  pendingApprovals(turn.regeneration ?? turn).length > 0;
+export const isAwaitingApproval = (turn: Turn): boolean => pendingApprovals(turn.regeneration ?? turn).length > 0;
 /** The regeneration that failed or was interrupted. It is not a version. */
 export const failedRegeneration = ({ regeneration }: Turn): Turn | null =>
   regeneration?.state === "failed" || regeneration?.state === "partial" ? regeneration : null;

@@ -14,10 +14,7 @@ export class AsyncTask {
     this.isBusy = true;
     this.elapsedSeconds = 0;
     this.errorMessage = "";
-    const timer = setInterval(
-      () => (this.elapsedSeconds = Math.floor((performance.now() - began) / 1000)),
-      1000,
-    );
+    const timer = setInterval(() => (this.elapsedSeconds = Math.floor((performance.now() - began) / 1000)), 1000);
     try {
       return await work(abort.signal);
     } catch (error) {

@@ -1,11 +1,8 @@
 /** Personas, projects and presets. Loaded when a view needs them, then cached. */
 
-import { callApi } from "../api/client.ts";
 import { readAllPages } from "../api/paginate.ts";
 import { modelStore } from "./models.svelte.ts";
 import type { Preset, Persona, Project } from "../api/types.ts";
-
-const limit = 100;
 
 class Catalog {
   personas = $state.raw<readonly Persona[]>([]);
@@ -22,10 +19,7 @@ class Catalog {
   }
 
   async loadPresets(): Promise<void> {
-    this.presets = await readAllPages(
-      (cursor) => callApi("GET /api/presets", { query: { cursor, limit } }),
-      (page) => page.presets,
-    ).catch(() => this.presets);
+    this.presets = await readAllPages("GET /api/presets", (page) => page.presets).catch(() => this.presets);
   }
 
   /** Find a preset by name, ignoring case. */
@@ -35,17 +29,11 @@ class Catalog {
   }
 
   async #loadPersonas(): Promise<void> {
-    this.personas = await readAllPages(
-      (cursor) => callApi("GET /api/personas", { query: { cursor, limit } }),
-      (page) => page.personas,
-    ).catch(() => this.personas);
+    this.personas = await readAllPages("GET /api/personas", (page) => page.personas).catch(() => this.personas);
   }
 
   async #loadProjects(): Promise<void> {
-    this.projects = await readAllPages(
-      (cursor) => callApi("GET /api/projects", { query: { cursor, limit } }),
-      (page) => page.projects,
-    ).catch(() => this.projects);
+    this.projects = await readAllPages("GET /api/projects", (page) => page.projects).catch(() => this.projects);
   }
 }
 

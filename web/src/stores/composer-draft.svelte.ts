@@ -61,9 +61,7 @@ export class ComposerDraft {
 
   /** Add or remove a recipient. */
   toggleRecipient(participant: string): void {
-    this.to = this.to.includes(participant)
-      ? this.to.filter((one) => one !== participant)
-      : [...this.to, participant];
+    this.to = this.to.includes(participant) ? this.to.filter((one) => one !== participant) : [...this.to, participant];
   }
 
   /** Put text into the draft and focus the field. */

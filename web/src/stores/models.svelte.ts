@@ -40,8 +40,7 @@ class ModelStore {
 
   #setOffers(found: readonly ProviderOffer[], provider?: string): void {
     const changed = new Map(found.map((offer) => [offer.provider, offer]));
-    this.offers =
-      provider && this.offers ? this.offers.map((offer) => changed.get(offer.provider) ?? offer) : found;
+    this.offers = provider && this.offers ? this.offers.map((offer) => changed.get(offer.provider) ?? offer) : found;
     if (!provider) this.#loadedAt = Date.now();
   }
 }

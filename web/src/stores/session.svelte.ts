@@ -97,9 +97,7 @@ class Session {
       const page = await callApi("GET /api/discussions", { query: { q, status: q ? null : status, cursor } });
       if (asked !== this.#listRequests) return;
       const isOther = this.loadedFilter !== shown;
-      const before = isOther
-        ? { ...this.discussionList, discussions: [], next: null, hits: [] }
-        : this.discussionList;
+      const before = isOther ? { ...this.discussionList, discussions: [], next: null, hits: [] } : this.discussionList;
       const read = more ? withNextPage(before, page) : withFirstPage(before, page);
       this.discussionList = applyListEvents(read, this.#pendingListEvents ?? [], shown);
       this.loadedFilter = shown;

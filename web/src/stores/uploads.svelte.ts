@@ -102,7 +102,6 @@ function revokePreview({ previewUrl: picture }: Attachment): void {
 
 function newAttachment(key: string, { name, size, ...known }: { name: string; size: number }): Attachment {
   const stored = known as Partial<StoredFile>;
-  const picture =
-    stored.id && isImageType(stored.media_type ?? "") ? `/api/files/${stored.id}/content` : null;
+  const picture = stored.id && isImageType(stored.media_type ?? "") ? `/api/files/${stored.id}/content` : null;
   return { key, name, size, previewUrl: picture, progress: 0, storedFile: null, errorMessage: "" };
 }

@@ -3,10 +3,10 @@
 import { flushSync, mount } from "svelte";
 import { GrowingDocument } from "../../src/markdown/document.ts";
 import { markQuote } from "../../src/markdown/find-quote.ts";
-import { DocumentRenderer } from "../../src/markdown/sheet.ts";
+import { DocumentRenderer } from "../../src/markdown/painter.ts";
 import Card from "./Card.svelte";
 
-import.meta.glob("../../src/app.css", { eager: true });
+import.meta.glob("../../src/*.css", { eager: true });
 
 const card = document.querySelector("#card") as HTMLElement;
 const shown = mount(Card, { target: card });

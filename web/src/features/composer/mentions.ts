@@ -30,11 +30,7 @@ export function findOpenMention(words: string, caret: number): MentionQuery | nu
 }
 
 /** Replace the typed mention with the chosen one. Also returns the new caret position. */
-export function insertMention(
-  words: string,
-  at: MentionQuery,
-  mention: Mention,
-): { words: string; caret: number } {
+export function insertMention(words: string, at: MentionQuery, mention: Mention): { words: string; caret: number } {
   const text = mention.kind === "participant" ? `@${mention.name} ` : `@"${escapeTitle(mention.name)}" `;
   const rest = words.slice(at.to).replace(/^" ?/, "").replace(/^ /, "");
   return { words: words.slice(0, at.from) + text + rest, caret: at.from + text.length };
@@ -56,9 +52,9 @@ export function matchMentions(all: readonly Mention[], query: string): readonly 
 }
 
 /** Participants mentioned in a text. */
-export function findMentioned<T extends { name: string }>(words: string, table: readonly T[]): readonly T[] {
+export function findMentioned<T extends { name: string }>(words: string, participants: readonly T[]): readonly T[] {
   const folded = foldCase(words);
-  return table.filter(({ name }) => {
+  return participants.filter(({ name }) => {
     const place = folded.indexOf(`@${foldCase(name)}`);
     return place >= 0 && !/[\p{L}\p{N}]/u.test(folded[place + name.length + 1] ?? "");
   });

@@ -12,10 +12,7 @@ export function formatForecast({ cost_usd, calls, unpriced_models }: Forecast): 
 }
 
 /** Explain why the estimate exceeds the limit; empty if it does not. */
-export function explainExcess(
-  { forecast: { cost_usd }, remaining_usd }: Estimate,
-  maxCostUsd: number | null,
-): string {
+export function explainExcess({ forecast: { cost_usd }, remaining_usd }: Estimate, maxCostUsd: number | null): string {
   if (remaining_usd !== null && cost_usd > remaining_usd)
     return describeExcess("is left of your budget this week", remaining_usd);
   if (maxCostUsd !== null && cost_usd > maxCostUsd) return describeExcess("you set as the limit", maxCostUsd);

@@ -1,7 +1,7 @@
 /** Evaluation of one answer: judging, improving, accepting and undoing. */
 
 import { callApi } from "../../api/client.ts";
-import { streamCall } from "../../api/stream-call.ts";
+import { streamCall } from "../../api/event-stream.ts";
 import type { Discussion, Evaluation } from "../../api/types.ts";
 import { initialProgress, applyImprovementEvent, type EvaluationProgress } from "./progress.ts";
 
@@ -29,8 +29,8 @@ export class EvaluationStore {
       });
       if (this.evaluations[0]) this.progress = initialProgress(this.evaluations[0]);
     });
-    const seat = discussion.participants.find((one) => one.id === participant);
-    const id = seat?.persona ?? discussion.persona;
+    const speaker = discussion.participants.find((one) => one.id === participant);
+    const id = speaker?.persona ?? discussion.persona;
     if (!id) return;
     // Without it, the improvement is shown whole instead of as a diff.
     const persona = await callApi("GET /api/personas/{id}", { path: { id } }).catch(() => null);
@@ -80,9 +80,7 @@ export class EvaluationStore {
     this.#abort?.abort();
   }
 
-  async #applyOrUndo(
-    name: "POST /api/evaluations/{id}/apply" | "POST /api/evaluations/{id}/undo",
-  ): Promise<void> {
+  async #applyOrUndo(name: "POST /api/evaluations/{id}/apply" | "POST /api/evaluations/{id}/undo"): Promise<void> {
     const progress = this.progress;
     if (!progress) return;
     await this.#runExclusive("accepting", async () => {
@@ -95,9 +93,7 @@ export class EvaluationStore {
 
   #setProgress(progress: EvaluationProgress): void {
     this.progress = progress;
-    this.evaluations = this.evaluations.map((one) =>
-      one.id === progress.evaluation.id ? progress.evaluation : one,
-    );
+    this.evaluations = this.evaluations.map((one) => (one.id === progress.evaluation.id ? progress.evaluation : one));
   }
 
   /** Run one call at a time. The initial load may still be pending during the first. */

@@ -22,10 +22,7 @@ export function initialProgress(evaluation: Evaluation): EvaluationProgress {
   return { evaluation, attempt: null, outcome: null, message: "" };
 }
 
-export function applyImprovementEvent(
-  progress: EvaluationProgress,
-  event: ImprovementEvent,
-): EvaluationProgress {
+export function applyImprovementEvent(progress: EvaluationProgress, event: ImprovementEvent): EvaluationProgress {
   switch (event.type) {
     case "improving":
       return {

@@ -70,8 +70,7 @@ function sharedLengths(old: readonly string[], now: readonly string[]): Uint32Ar
     for (let b = now.length - 1; b >= 0; b--) {
       const below = table[(a + 1) * width + b] ?? 0;
       const beside = table[a * width + b + 1] ?? 0;
-      table[a * width + b] =
-        old[a] === now[b] ? (table[(a + 1) * width + b + 1] ?? 0) + 1 : Math.max(below, beside);
+      table[a * width + b] = old[a] === now[b] ? (table[(a + 1) * width + b + 1] ?? 0) + 1 : Math.max(below, beside);
     }
   }
   return table;

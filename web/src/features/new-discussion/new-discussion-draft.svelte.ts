@@ -10,26 +10,24 @@ import { catalog } from "../../stores/catalog.svelte.ts";
 import {
   toDiscussionDraft,
   groupErrors,
-  type NewDiscussionValues,
-  type DraftErrors,
-} from "../participants/draft.ts";
-import { readyModels } from "../../state/model-offers.ts";
-import { buildFirstTable } from "./samples.ts";
-import { toasts } from "../../stores/toasts.svelte.ts";
-import {
-  EMPTY_TABLE,
-  validateTable,
+  EMPTY_SETUP,
+  validateSetup,
   MAX_PARTICIPANTS,
   newParticipant,
-  restoreTable,
+  restoreSetup,
   withoutParticipant,
   withParticipant,
-  type Table,
+  type NewDiscussionValues,
+  type DraftErrors,
+  type DiscussionSetup,
 } from "../participants/setup.ts";
+import { readyModels } from "../../state/model-offers.ts";
+import { buildFirstSetup } from "./samples.ts";
+import { toasts } from "../../stores/toasts.svelte.ts";
 
 const NEW_DRAFT: NewDiscussionValues = {
   message: "",
-  table: EMPTY_TABLE,
+  setup: EMPTY_SETUP,
   project: null,
   language: null,
   maxCostUsd: null,
@@ -49,12 +47,12 @@ class NewDiscussionDraft {
     this.uploads.replaceAll(this.draft.files);
   }
 
-  get table(): Table {
-    return this.draft.table;
+  get setup(): DiscussionSetup {
+    return this.draft.setup;
   }
 
-  set table(table: Table) {
-    this.update({ table });
+  set setup(setup: DiscussionSetup) {
+    this.update({ setup });
     this.errors = {};
   }
 
@@ -66,31 +64,31 @@ class NewDiscussionDraft {
   }
 
   /** Apply a first setup with the ready models, unless there is one. */
-  setFirstTable(): void {
-    if (this.table.seats.length || !modelStore.offers) return;
-    const first = buildFirstTable(modelStore.offers);
-    if (first) this.update({ table: first });
+  setFirstSetup(): void {
+    if (this.setup.participants.length || !modelStore.offers) return;
+    const first = buildFirstSetup(modelStore.offers);
+    if (first) this.update({ setup: first });
   }
 
   /** Add a new persona as a participant with a ready model. Shows why if that fails. */
   addPersona(persona: Persona): void {
     catalog.personas = [persona, ...catalog.personas.filter((one) => one.id !== persona.id)];
-    const model = readyModels(modelStore.offers ?? [])[0] ?? this.table.seats[0]?.model;
-    if (!model) return toasts.show(`No model is ready to speak for ${persona.name}.`, { isError: true });
-    if (this.table.seats.length >= MAX_PARTICIPANTS)
+    const model = readyModels(modelStore.offers ?? [])[0] ?? this.setup.participants[0]?.model;
+    if (!model) return toasts.show(`No model is ready for ${persona.name}.`, { isError: true });
+    if (this.setup.participants.length >= MAX_PARTICIPANTS)
       return toasts.show(
         `The limit is ${MAX_PARTICIPANTS} participants. ${persona.name} was saved as a persona, but not added.`,
         {
           isError: true,
         },
       );
-    this.table = withParticipant(this.table, newParticipant(model, { persona: persona.id }));
+    this.setup = withParticipant(this.setup, newParticipant(model, { persona: persona.id }));
   }
 
   /** Remove the participant of a persona whose creation was undone. */
   removePersona(persona: Persona): void {
-    const gone = this.table.seats.filter((one) => one.persona === persona.id);
-    this.table = gone.reduce((table, one) => withoutParticipant(table, one.key), this.table);
+    const gone = this.setup.participants.filter((one) => one.persona === persona.id);
+    this.setup = gone.reduce((setup, one) => withoutParticipant(setup, one.key), this.setup);
     catalog.personas = catalog.personas.filter((one) => one.id !== persona.id);
   }
 
@@ -122,16 +120,15 @@ class NewDiscussionDraft {
   #validate(): DraftErrors {
     if (!this.draft.message.trim()) return { question: "Write a question first." };
     if (this.uploads.isUploading) return { question: "A file is still uploading. Wait a moment." };
-    if (this.uploads.hasErrors)
-      return { question: "A file failed to upload. Remove it, or attach it again." };
-    const lacks = validateTable(this.table);
-    return lacks ? { table: lacks } : {};
+    if (this.uploads.hasErrors) return { question: "A file failed to upload. Remove it, or attach it again." };
+    const lacks = validateSetup(this.setup);
+    return lacks ? { participants: lacks } : {};
   }
 }
 
 /** Restore a stored draft. An older page may have stored fewer fields. */
 function restoreDraft(draft: Partial<NewDiscussionValues>): NewDiscussionValues {
-  return { ...NEW_DRAFT, ...draft, table: restoreTable(draft.table) };
+  return { ...NEW_DRAFT, ...draft, setup: restoreSetup(draft.setup) };
 }
 
 export const newDiscussionDraft = new NewDiscussionDraft();

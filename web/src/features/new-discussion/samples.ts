@@ -5,12 +5,12 @@ import {
   DEFAULT_ADVISORS,
   DEFAULT_DEBATE,
   DEFAULT_LESSON,
-  EMPTY_TABLE,
+  EMPTY_SETUP,
   newParticipant,
   type ParticipantDraft,
-  type Table,
+  type DiscussionSetup,
 } from "../participants/setup.ts";
-import type { Mode } from "../../state/modes.ts";
+import type { Mode } from "../../state/run.ts";
 
 type SampleParticipant = Partial<Pick<ParticipantDraft, "persona" | "name" | "role" | "model">>;
 
@@ -36,34 +36,25 @@ export const SAMPLES: readonly Sample[] = [
     questions: ["What should a remote team agree on first?", "Explain to a cook why the sky is blue."],
   },
   {
-    title: "Argue it out",
+    title: "Debate a question",
     words: "An engineer, a sceptic and an advocate",
     mode: "debate",
     participants: [builtinPersona("engineer"), builtinPersona("sceptic"), builtinPersona("advocate")],
-    questions: [
-      "Rewrite a ten-year-old program, or mend it?",
-      "Is a four-day week good for a small company?",
-    ],
+    questions: ["Rewrite a ten-year-old program, or mend it?", "Is a four-day week good for a small company?"],
   },
   {
-    title: "Find common ground",
-    words: "Three minds, two rounds",
+    title: "Find a consensus",
+    words: "Three participants, two rounds",
     mode: "consensus",
     participants: [builtinPersona("product"), builtinPersona("engineer"), builtinPersona("advocate")],
-    questions: [
-      "Which habits make meetings worth their time?",
-      "How much testing is enough for a first release?",
-    ],
+    questions: ["Which habits make meetings worth their time?", "How much testing is enough for a first release?"],
   },
   {
     title: "Ask my advisors",
     words: "They ask first, then advise",
     mode: "advisors",
     participants: [builtinPersona("systems"), builtinPersona("product"), builtinPersona("sceptic")],
-    questions: [
-      "Shall I take a better-paid job in another city?",
-      "My side project has its first users. What now?",
-    ],
+    questions: ["Shall I take a better-paid job in another city?", "My side project has its first users. What now?"],
   },
   {
     title: "Teach me",
@@ -82,7 +73,7 @@ export const SAMPLES: readonly Sample[] = [
 export const SCRIPTED_SAMPLES: readonly Sample[] = [
   {
     title: "Sample debate",
-    words: "Three scripts argue, one changes sides",
+    words: "Three demo participants; one changes position",
     mode: "debate",
     participants: ["advocate", "sceptic", "undecided"].map((name) => ({ model: `scripted/${name}` })),
     questions: ["Shall we split the service?"],
@@ -90,7 +81,7 @@ export const SCRIPTED_SAMPLES: readonly Sample[] = [
   },
   {
     title: "Sample lesson",
-    words: "Four scripts at a whiteboard",
+    words: "Four demo participants at a whiteboard",
     mode: "directed",
     participants: [
       { model: "scripted/teacher", role: "teacher" },
@@ -106,41 +97,37 @@ export const SCRIPTED_SAMPLES: readonly Sample[] = [
 /** Demos that can run here. The operator may have removed the scripted provider. */
 export function playableSamples(offers: readonly ProviderOffer[]): readonly Sample[] {
   const there = new Set(offers.filter((one) => one.availability === "ready").flatMap((one) => one.models));
-  return SCRIPTED_SAMPLES.filter((sample) =>
-    sample.participants.every((part) => part.model && there.has(part.model)),
-  );
+  return SCRIPTED_SAMPLES.filter((sample) => sample.participants.every((part) => part.model && there.has(part.model)));
 }
 
 /** Fill a sample with ready models, each used as rarely as possible. */
-export function buildSampleTable(sample: Sample, offers: readonly ProviderOffer[]): Table | null {
+export function buildSampleSetup(sample: Sample, offers: readonly ProviderOffer[]): DiscussionSetup | null {
   const models = readyModels(offers);
   if (!sample.isScripted && models.length === 0) return null;
-  const seats = sample.participants.map((part, place) =>
+  const participants = sample.participants.map((part, place) =>
     newParticipant(part.model ?? models[place % models.length] ?? "", part),
   );
   return {
-    ...EMPTY_TABLE,
+    ...EMPTY_SETUP,
     mode: sample.mode,
-    seats,
+    participants,
     taskModel: sample.taskModel ?? null,
     debate: DEFAULT_DEBATE,
     advisors: DEFAULT_ADVISORS,
-    directed: sample.isScripted
-      ? { ...DEFAULT_LESSON, first_speaker: seats[0]?.key ?? null }
-      : DEFAULT_LESSON,
+    directed: sample.isScripted ? { ...DEFAULT_LESSON, first_speaker: participants[0]?.key ?? null } : DEFAULT_LESSON,
   };
 }
 
 /** Setup of a first visit: a few participants side by side, with different models if possible. */
-export function buildFirstTable(offers: readonly ProviderOffer[]): Table | null {
+export function buildFirstSetup(offers: readonly ProviderOffer[]): DiscussionSetup | null {
   const models = readyModels(offers);
   if (models.length === 0) return null;
   const alone = models.length === 1;
   const parts: readonly SampleParticipant[] = alone
     ? [builtinPersona("scientist"), builtinPersona("advocate")]
     : models.slice(0, 3).map(() => ({}));
-  const seats = parts.map((part, place) => newParticipant(models[place % models.length] ?? "", part));
-  return { ...EMPTY_TABLE, seats };
+  const participants = parts.map((part, place) => newParticipant(models[place % models.length] ?? "", part));
+  return { ...EMPTY_SETUP, participants };
 }
 
 /** Sample questions for a mode. */

@@ -1,10 +1,10 @@
 /** Changes to a discussion's settings: only the fields that differ. */
 
 import type { Discussion, DiscussionChange, Persona } from "../../api/types.ts";
-import { toTablePayload, toTable, type Table } from "./setup.ts";
+import { toSetupPayload, toSetup, type DiscussionSetup } from "./setup.ts";
 
 export interface DiscussionSettings {
-  readonly table: Table;
+  readonly setup: DiscussionSetup;
   readonly project: string | null;
   readonly language: string | null;
   readonly model: string | null;
@@ -12,22 +12,21 @@ export interface DiscussionSettings {
 
 export function readSettings(discussion: Discussion): DiscussionSettings {
   const { project, language, model } = discussion;
-  return { table: toTable(discussion), project, language, model };
+  return { setup: toSetup(discussion), project, language, model };
 }
 
 /** Build the PATCH body. It is empty if nothing changed. */
 export function buildChange(
   before: Discussion,
-  { table, project, language, model }: DiscussionSettings,
+  { setup, project, language, model }: DiscussionSettings,
   personas: readonly Persona[],
 ): DiscussionChange {
-  const was = toTablePayload(toTable(before), personas);
-  const now = toTablePayload(table, personas);
+  const was = toSetupPayload(toSetup(before), personas);
+  const now = toSetupPayload(setup, personas);
   const same = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
   const differing = Object.entries(now).filter(
     // Options of the previous mode are kept, in case the user returns to it.
-    ([name, value]) =>
-      !same(value, was[name as keyof typeof was]) && !(value === null && name !== "task_model"),
+    ([name, value]) => !same(value, was[name as keyof typeof was]) && !(value === null && name !== "task_model"),
   );
   return {
     ...(Object.fromEntries(differing) as DiscussionChange),

@@ -1,12 +1,12 @@
 /** What the page needs to set up each mode: its drawing and its options. The view of a run is in `ModeSpec`. */
 
 import type { Component } from "svelte";
-import type { Mode } from "../../state/modes.ts";
-import AdvisorOptions from "./options/AdvisorOptions.svelte";
-import DebateOptions from "./options/DebateOptions.svelte";
-import LessonOptions from "./options/LessonOptions.svelte";
-import RoundOptions from "./options/RoundOptions.svelte";
-import type { Table } from "./setup.ts";
+import type { Mode } from "../../state/run.ts";
+import AdvisorOptions from "./AdvisorOptions.svelte";
+import DebateOptions from "./DebateOptions.svelte";
+import LessonOptions from "./LessonOptions.svelte";
+import RoundOptions from "./RoundOptions.svelte";
+import type { DiscussionSetup } from "./setup.ts";
 
 /** Who sees whom. Paths are in the format of SVG. */
 interface Drawing {
@@ -24,7 +24,7 @@ interface Drawing {
 
 interface ModeForm {
   readonly drawing: Drawing;
-  readonly Options?: Component<{ table: Table }, object, "table">;
+  readonly Options?: Component<{ setup: DiscussionSetup }, object, "setup">;
   /** Summary of the options. */
   readonly optionsSummary?: string;
 }
@@ -73,7 +73,7 @@ export const MODE_FORMS: Readonly<Record<Mode, ModeForm>> = {
       synthesis: { cx: 87, cy: 28, r: 6 },
     },
     Options: DebateOptions,
-    optionsSummary: "who sums up, deadline, ranking",
+    optionsSummary: "synthesis, deadline, ranking",
   },
   advisors: {
     drawing: {

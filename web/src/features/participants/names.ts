@@ -13,10 +13,7 @@ interface Nameable {
 }
 
 /** A given name wins, then the persona's name; the others are Alpha, Beta and so on. */
-export function resolveNames(
-  participants: readonly Nameable[],
-  personas: readonly Persona[],
-): readonly string[] {
+export function resolveNames(participants: readonly Nameable[], personas: readonly Persona[]): readonly string[] {
   const taken = new Set<string>();
   return participants.map(({ name, persona }) => {
     const played = personas.find((one) => one.id === persona)?.name;

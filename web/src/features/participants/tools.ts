@@ -27,10 +27,7 @@ export function setToolAccess(
 }
 
 /** Selected tools that no longer exist, so that the user can remove them. */
-export function missingTools(
-  selected: readonly string[],
-  servers: readonly ListedServer[],
-): readonly string[] {
+export function missingTools(selected: readonly string[], servers: readonly ListedServer[]): readonly string[] {
   return selected.filter((name) => {
     const server = servers.find((one) => one.name === serverName(name));
     if (!server) return true;

@@ -1,10 +1,10 @@
-/** State of the persona wizard: situation, questions, proposals, created personas. */
+/** State of the persona wizard: situation, questions, suggestions, created personas. */
 
 import { callApi } from "../../api/client.ts";
-import { streamCall } from "../../api/stream-call.ts";
-import type { Persona, Proposal } from "../../api/types.ts";
+import { streamCall } from "../../api/event-stream.ts";
+import type { Persona, Proposal as Suggestion } from "../../api/types.ts";
 
-type WizardStep = "situation" | "questions" | "proposals";
+type WizardStep = "situation" | "questions" | "suggestions";
 
 export class SuggestionWizard {
   step = $state.raw<WizardStep>("situation");
@@ -12,16 +12,16 @@ export class SuggestionWizard {
   model = $state("");
   questions = $state.raw<readonly string[]>([]);
   answers = $state<string[]>([]);
-  proposals = $state.raw<readonly Proposal[]>([]);
-  /** Rejected proposals, with reasons. */
-  rejectedProposals = $state.raw<readonly { name: string; reason: string }[]>([]);
-  /** Created personas by the name of the proposal. */
-  personaByProposal = $state.raw<ReadonlyMap<string, Persona>>(new Map());
+  suggestions = $state.raw<readonly Suggestion[]>([]);
+  /** Rejected suggestions, with reasons. */
+  rejectedSuggestions = $state.raw<readonly { name: string; reason: string }[]>([]);
+  /** Created personas by the name of the suggestion. */
+  personaBySuggestion = $state.raw<ReadonlyMap<string, Persona>>(new Map());
   isBusy = $state.raw(false);
   errorMessage = $state.raw("");
   #abort: AbortController | null = null;
 
-  /** Request questions. If there are none, request proposals at once. */
+  /** Request questions. If there are none, request suggestions at once. */
   async askQuestions(): Promise<void> {
     const asked = await this.#runExclusive(async (signal) => {
       const body = { situation: this.situation.trim(), model: this.model.trim() };
@@ -31,13 +31,13 @@ export class SuggestionWizard {
     this.questions = asked;
     this.answers = asked.map(() => "");
     if (asked.length) this.step = "questions";
-    else await this.propose();
+    else await this.suggest();
   }
 
-  async propose(): Promise<void> {
-    this.step = "proposals";
-    this.proposals = [];
-    this.rejectedProposals = [];
+  async suggest(): Promise<void> {
+    this.step = "suggestions";
+    this.suggestions = [];
+    this.rejectedSuggestions = [];
     await this.#runExclusive(async (signal) => {
       const body = {
         situation: this.situation.trim(),
@@ -48,38 +48,38 @@ export class SuggestionWizard {
         }),
       };
       for await (const event of streamCall("POST /api/persona-suggestions", { body, signal })) {
-        if (event.type === "proposal") this.proposals = [...this.proposals, event.proposal];
+        if (event.type === "proposal") this.suggestions = [...this.suggestions, event.proposal];
         if (event.type !== "done") continue;
-        this.rejectedProposals = event.dropped;
+        this.rejectedSuggestions = event.dropped;
         this.errorMessage = event.message;
       }
       return true;
     });
   }
 
-  async addPersona({ name, category, description }: Proposal): Promise<Persona | null> {
+  async addPersona({ name, category, description }: Suggestion): Promise<Persona | null> {
     const persona = await this.#runInBackground(() =>
       callApi("POST /api/personas", { body: { name, category, description } }),
     );
-    if (persona) this.personaByProposal = new Map(this.personaByProposal).set(name, persona);
+    if (persona) this.personaBySuggestion = new Map(this.personaBySuggestion).set(name, persona);
     return persona;
   }
 
-  async removePersona({ name }: Proposal): Promise<Persona | null> {
-    const persona = this.personaByProposal.get(name);
+  async removePersona({ name }: Suggestion): Promise<Persona | null> {
+    const persona = this.personaBySuggestion.get(name);
     if (!persona) return null;
     const gone = await this.#runInBackground(async () => {
       await callApi("DELETE /api/personas/{id}", { path: { id: persona.id } });
       return persona;
     });
-    if (gone) this.personaByProposal = new Map([...this.personaByProposal].filter(([one]) => one !== name));
+    if (gone) this.personaBySuggestion = new Map([...this.personaBySuggestion].filter(([one]) => one !== name));
     return gone;
   }
 
   goBack(): void {
     this.stop();
     this.errorMessage = "";
-    this.step = this.step === "proposals" && this.questions.length ? "questions" : "situation";
+    this.step = this.step === "suggestions" && this.questions.length ? "questions" : "situation";
   }
 
   stop(): void {

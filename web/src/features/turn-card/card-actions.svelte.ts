@@ -6,8 +6,7 @@ import { callApi, newIdempotencyKey } from "../../api/client.ts";
 import { getComposerDraft } from "../../stores/composer-draft.svelte.ts";
 import { session } from "../../stores/session.svelte.ts";
 import { messageUrl } from "../../stores/router.svelte.ts";
-import { turnNotices } from "../../state/notices.ts";
-import type { Run } from "../../state/run.ts";
+import { turnNotices, type Run } from "../../state/run.ts";
 import { isAnswered, isLiveTurn, type Turn } from "../../state/turn.ts";
 import type { Discussion, Notice } from "../../api/types.ts";
 

@@ -13,29 +13,14 @@ interface FaultDescription {
   readonly remedies: readonly Remedy[];
 }
 
-const FAULT_KINDS: Record<
-  Fault["kind"],
-  readonly [title: string, todo: string, remedies: readonly Remedy[]]
-> = {
+const FAULT_KINDS: Record<Fault["kind"], readonly [title: string, todo: string, remedies: readonly Remedy[]]> = {
   auth: ["The key is missing or was refused", "Add or check the key, then retry.", ["key", "retry", "swap"]],
   rate_limit: ["Too many requests", "Wait a moment, then retry.", ["retry", "swap"]],
   overloaded: ["Too busy right now", "Retry in a moment, or use another model.", ["retry", "swap"]],
-  content_blocked: [
-    "Blocked by content rules",
-    "Rephrase the message, or use another model.",
-    ["swap", "retry"],
-  ],
-  context_length: [
-    "Too long for this model",
-    "Choose a model with a larger context window.",
-    ["swap", "retry"],
-  ],
+  content_blocked: ["Blocked by content rules", "Rephrase the message, or use another model.", ["swap", "retry"]],
+  context_length: ["Too long for this model", "Choose a model with a larger context window.", ["swap", "retry"]],
   timeout: ["No answer in time", "Retry, or use a faster model.", ["retry", "swap"]],
-  network: [
-    "The connection failed",
-    "Check that the server runs and can be reached, then retry.",
-    ["retry", "swap"],
-  ],
+  network: ["The connection failed", "Check that the server runs and can be reached, then retry.", ["retry", "swap"]],
   bad_response: ["Unreadable answer", "Retry, or use another model.", ["retry", "swap"]],
   api_error: ["The provider failed", "Retry, or use another model.", ["retry", "swap"]],
 };

@@ -1,4 +1,4 @@
-/** Scrolls to a message. Views first open whatever hides it. */
+/** Scrolls to a message. Views first open what hides it. */
 
 import { markQuote } from "../../markdown/find-quote.ts";
 import type { QuoteTarget } from "../../stores/router.svelte.ts";

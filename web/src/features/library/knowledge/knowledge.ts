@@ -43,10 +43,7 @@ export interface InsightGroup {
 }
 
 /** Sort answers below the insights that they answer, without losses or duplicates. */
-export function pairInsights(
-  insights: readonly Insight[],
-  kind: InsightKind | null = null,
-): readonly InsightGroup[] {
+export function pairInsights(insights: readonly Insight[], kind: InsightKind | null = null): readonly InsightGroup[] {
   const known = new Map(insights.map((one) => [one.id, one]));
   const shown = insights.filter((one) => kind === null || one.kind === kind);
   const ids = new Set(shown.map((one) => one.id));

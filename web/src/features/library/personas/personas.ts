@@ -11,14 +11,7 @@ export interface PersonaGroup {
 export function searchPersonas(personas: readonly Persona[], search: string): readonly Persona[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   return personas.filter((one) => {
-    const text = [
-      one.name,
-      one.description,
-      one.category,
-      ...one.traits,
-      ...one.specialisations,
-      one.system_prompt,
-    ]
+    const text = [one.name, one.description, one.category, ...one.traits, ...one.specialisations, one.system_prompt]
       .join("\n")
       .toLowerCase();
     return words.every((word) => text.includes(word));
@@ -78,9 +71,7 @@ export function validatePersona(form: PersonaForm): string {
   if (!form.description.trim() && !form.system_prompt.trim()) {
     return "Write a description or a system prompt.";
   }
-  const long = [...parseLabels(form.traits), ...parseLabels(form.specialisations)].find(
-    (one) => one.length > 60,
-  );
+  const long = [...parseLabels(form.traits), ...parseLabels(form.specialisations)].find((one) => one.length > 60);
   return long ? `“${long.slice(0, 30)}…” is too long: put commas between traits.` : "";
 }
 

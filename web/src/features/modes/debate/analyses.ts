@@ -36,8 +36,7 @@ type ReportedClaims = Pick<RunReport, "claims" | "position_changes" | "dropped_q
 export function combineAnalyses(run: Run, loadedReport: LoadedReport | null): DebateAnalyses {
   const report = loadedReport?.report ?? null;
   const since = loadedReport?.lastSeq ?? 0;
-  const written: ReportedClaims | null =
-    report?.claims.length || report?.position_changes.length ? report : null;
+  const written: ReportedClaims | null = report?.claims.length || report?.position_changes.length ? report : null;
   const extracted = newerResult(run.claims, written, since, (one): ReportedClaims => one.claims);
   return {
     summary: newerResult(run.summary, report?.summary, since, (one) => one.summary),
@@ -62,7 +61,7 @@ function newerResult<E extends { seq: number }, T>(
 }
 
 /** Notices about the whole debate, without duplicates, since the last retry. */
-export function tableNotices(run: Run): readonly Notice[] {
+export function debateNotices(run: Run): readonly Notice[] {
   const all = run.notices.filter((one) => one.participant === null);
   const newest = all.slice(all.findLastIndex((one) => one.kind === "retried") + 1);
   return [...new Map(newest.map((one) => [one.message, one])).values()];

@@ -37,9 +37,7 @@ class ReportStore {
 
 /** Changes when a turn ended, and when it is stored. */
 function runVersion(run: Run): string {
-  const over = run.turns
-    .filter((turn) => !isLiveTurn(turn))
-    .map((turn) => `${turn.key}:${turn.state}:${turn.message}`);
+  const over = run.turns.filter((turn) => !isLiveTurn(turn)).map((turn) => `${turn.key}:${turn.state}:${turn.message}`);
   return [run.status === "waiting" ? "running" : run.status, ...over].join(" ");
 }
 

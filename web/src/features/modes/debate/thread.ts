@@ -9,11 +9,7 @@ export type ThreadEntry =
   | { readonly kind: "answer"; readonly key: string; readonly turn: Turn };
 
 /** A live turn replaces its stored message. Turns that are not stored yet come last. */
-export function buildThread(
-  messages: readonly Message[],
-  run: Run,
-  participant: string,
-): readonly ThreadEntry[] {
+export function buildThread(messages: readonly Message[], run: Run, participant: string): readonly ThreadEntry[] {
   const own = run.turns.filter((turn) => turn.participant === participant && turn.stage !== "synthesis");
   const entries = messages.flatMap((message): ThreadEntry[] => {
     const stored = turnFromMessage(message);

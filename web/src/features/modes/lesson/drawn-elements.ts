@@ -73,13 +73,13 @@ export function describeBoard({ elements }: BoardState): string {
 export function describeAction(action: Action): string {
   switch (action.name) {
     case "wb_open":
-      return "opens the board";
+      return "opens the whiteboard";
     case "wb_close":
-      return "closes the board";
+      return "closes the whiteboard";
     case "wb_clear":
-      return "wipes the board";
+      return "clears the whiteboard";
     case "wb_delete":
-      return "erases part of the board";
+      return "erases part of the whiteboard";
     case "wb_draw_text":
       return `writes “${shorten(action.content, 40)}”`;
     case "wb_draw_latex":
@@ -97,9 +97,9 @@ export function describeAction(action: Action): string {
     case "wb_edit_code":
       return "changes the code";
     case "spotlight":
-      return "highlights part of the board";
+      return "highlights part of the whiteboard";
     case "laser":
-      return "points at the board";
+      return "points at the whiteboard";
     case "play_video":
       return "plays a video";
     default:

@@ -21,8 +21,7 @@ export class ImageLoader {
     this.#isBusy = true;
     while (this.currentUrl !== this.#requestedUrl && !this.failed) {
       const address = this.#requestedUrl;
-      if (address === null || this.#cache.has(address) || (await this.#loadImage(address)))
-        this.currentUrl = address;
+      if (address === null || this.#cache.has(address) || (await this.#loadImage(address))) this.currentUrl = address;
       else this.failed = address === this.#requestedUrl;
     }
     this.#isBusy = false;

@@ -1,9 +1,8 @@
 /** Playback position of a lesson: the newest moment, or an earlier one. */
 
 import { getContext, setContext, untrack } from "svelte";
-import { runKind } from "../../../state/run-kind.ts";
+import { isLiveRun, runSpec } from "../../../state/run.ts";
 import type { OpenDiscussion } from "../../../state/discussion.ts";
-import { isLiveRun } from "../../../state/run.ts";
 import { lessonMoments, momentDurationMs, type Moment } from "./moments.ts";
 import { recordingStore } from "./recordings.svelte.ts";
 
@@ -19,7 +18,7 @@ export class Playback {
   readonly runs = $derived.by(() => {
     const { discussion, runs } = this.#getOpen();
     if (!discussion) return [];
-    const lessons = runs.filter((run) => !run.regenerate && runKind(run, discussion) === "lesson");
+    const lessons = runs.filter((run) => !run.regenerate && runSpec(run, discussion).has_whiteboard);
     return lessons.map((run) => recordingStore.withRecording(run));
   });
   readonly moments = $derived(lessonMoments(this.runs));

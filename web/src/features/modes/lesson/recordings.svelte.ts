@@ -1,7 +1,7 @@
 /** Events of finished lessons, each loaded once, one after the other. */
 
 import { SvelteMap } from "svelte/reactivity";
-import { streamCall } from "../../../api/stream-call.ts";
+import { streamCall } from "../../../api/event-stream.ts";
 import { emptyRun, applyRunEvent, type Run } from "../../../state/run.ts";
 
 class RecordingStore {

@@ -1,7 +1,6 @@
 /** Groups the turns of a run into rounds: past, current and next speaker. */
 
-import { modeSpec } from "../../../state/modes.ts";
-import { isLiveRun, type Run } from "../../../state/run.ts";
+import { modeSpec, isLiveRun, type Run } from "../../../state/run.ts";
 import { isLiveTurn, type Turn } from "../../../state/turn.ts";
 
 export interface Round {
