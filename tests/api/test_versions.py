@@ -70,6 +70,7 @@ async def test_regenerate_sends_same_prompt_in_every_mode(api_client: ApiClient,
         turn = Turn(api_client, discussion, answer["id"])
         prompt, start = await turn.prompt(), len(api_client.provider_server.request_bodies)
         events = await turn.regenerate()
+        assert events[0]["regenerates"] == answer["id"]
         regenerated = ended_turn(events, answer["participant"])
         assert (regenerated["stage"], regenerated["round"]) == (answer["stage"], answer["round"])
         assert (regenerated["status"], events[-1]["status"]) == ("completed", "completed")

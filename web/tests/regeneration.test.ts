@@ -32,6 +32,19 @@ test("a regeneration streams into its turn, and the old answer stays until it en
   assert.equal(turnOf(open)?.text, "Round.");
 });
 
+test("a regeneration that ends before the list of live runs names it is no second answer", () => {
+  const events = numberEvents(
+    "run_2",
+    { ...runStarted, regenerates: "msg_2" },
+    turnStarted("alpha"),
+    turnEnded("alpha", "Square."),
+    runEnded(),
+  );
+  const open = applyEvents(LOADED, events);
+  assert.deepEqual([turnOf(open)?.text, turnOf(open)?.versions], ["Square.", 2]);
+  assert.equal(open.runs[1]?.regenerate, "msg_2");
+});
+
 test("a completed regeneration becomes the new version", () => {
   const open = applyEvents(
     withRegenerationStarted(),

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from moot.types.actions import Action
 from moot.types.billing import Charge
@@ -88,6 +88,7 @@ class Answer(Struct, frozen=True):
 
 class RunStarted(_Event, frozen=True, kw_only=True):
     participants: tuple[Participant, ...]
+    regenerates: str | UnsetType = UNSET  # id of the answer that the run makes a new version of
 
 
 class StageStarted(_Event, frozen=True, kw_only=True):

@@ -1106,6 +1106,7 @@ export interface RunStarted {
   seq: number;
   at: number;
   participants: readonly Participant[];
+  regenerates: string;
 }
 
 export interface SearchHit {

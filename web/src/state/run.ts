@@ -108,7 +108,12 @@ export function applyRunEvent(run: Run, event: Event): Run {
 function reduceRunEvent(run: Run, event: Event): Run {
   switch (event.type) {
     case "run_started":
-      return { ...run, status: "running", participants: event.participants };
+      return {
+        ...run,
+        status: "running",
+        participants: event.participants,
+        regenerate: event.regenerates ?? run.regenerate,
+      };
     case "stage_started":
       return { ...run, stages: [...run.stages, { stage: event.stage, round: event.round }] };
     case "notice":

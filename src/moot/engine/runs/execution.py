@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import NamedTuple, NoReturn
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from moot.engine import telemetry
 from moot.engine.events.hub import read_run_events
@@ -234,7 +234,8 @@ async def _fail_run(transcript: StoredTranscript, words: str) -> RunStatus:
 
 def _first_event(lease: RunLease, earlier_events: Sequence[Event]) -> Event:
     if lease.seq == 0:
-        return RunStarted(participants=lease.plan.participants)
+        target = lease.plan.regenerate
+        return RunStarted(participants=lease.plan.participants, regenerates=target.answer if target else UNSET)
     if earlier_events and isinstance(earlier_events[-1], RunEnded):
         return Notice(kind="retried", message="Retrying failed participants. Existing answers are kept.")
     return Notice(kind="resumed", message="The run was interrupted and resumed. Unfinished answers start over.")
