@@ -33,7 +33,7 @@ class Scene(Struct, frozen=True, kw_only=True):
     participants: Sequence[Mapping[str, object]]
     mode: str
     ready: str
-    rules: Mapping[str, object] = {}
+    options: Mapping[str, object] = {}
     ends: bool = True
 
 
@@ -84,7 +84,7 @@ SCENES = (
         message="I may move abroad for work, and my family would rather stay.",
         participants=[voice("Ida", "ida"), voice("Ben", "ben"), voice("Cy", "cy")],
         mode="advisors",
-        rules={"advisors": {"synthesis": True, "question_turns": 0}},
+        options={"advisors": {"synthesis": True, "question_turns": 0}},
         ready="Synthesis",
     ),
     Scene(
@@ -97,7 +97,7 @@ SCENES = (
             {"model": "scripted/classmate", "role": "student"},
         ],
         mode="directed",
-        rules={"directed": {"turns": 8}},
+        options={"directed": {"turns": 8}},
         ready="It is your turn.",
     ),
 )
@@ -130,7 +130,7 @@ async def _taken(browser: Browser, server: MootServer, scene: Scene) -> None:
         "title": scene.message,
         "mode": scene.mode,
         "participants": list(scene.participants),
-        **scene.rules,
+        **scene.options,
     }
     reply = await server.post("/api/discussions", body)
     if reply.status != 201:

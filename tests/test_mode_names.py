@@ -1,7 +1,7 @@
 """A mode is data: what holds for it is in its `ModeSpec`, so few modules compare the name of a mode.
 
 The rule: outside of `moot.modes` and `moot.types.modes`, at most three Python modules and three page files compare
-the name of a mode or of its view, or have a table by names of modes. Read a field of `ModeSpec` instead, or add one.
+the name of a mode or of its page layout, or have a table by names of modes. Read a field of `ModeSpec` instead, or add one.
 To choose a mode for something, such as `mode="debate"`, is no comparison.
 """
 
@@ -20,7 +20,7 @@ GENERATED_TYPES = PAGE_FOLDER / "api/types.ts"
 
 QUOTED_NAME = rf"""["'](?:{"|".join(MODES)})["']"""
 PAGE_COMPARISONS = re.compile(
-    rf"""(?:mode|kind|view)\)?\s*[!=]==\s*{QUOTED_NAME}|{QUOTED_NAME}\s*[!=]==\s*[\w.]*(?:mode|kind|view)\b"""
+    rf"""(?:mode|kind|page_layout)\)?\s*[!=]==\s*{QUOTED_NAME}|{QUOTED_NAME}\s*[!=]==\s*[\w.]*(?:mode|kind|page_layout)\b"""
     rf"""|kind\([^()]*\)\s*[!=]==\s*{QUOTED_NAME}|\[(?:{QUOTED_NAME},?\s*){{2,}}\]""",
     re.IGNORECASE,
 )
@@ -94,7 +94,7 @@ def test_comparisons_and_tables_are_found() -> None:
         '"single" === mode',
         'kind !== "debate"',
         'runKind(run, discussion) === "debate"',
-        'spec.view === "debate"',
+        'spec.page_layout === "debate"',
         'new Set(["single", "debate"])',
         "single: 1,\n  parallel: 2",
     )

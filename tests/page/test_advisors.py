@@ -67,8 +67,8 @@ async def test_advisors_synthesis_is_enabled_within_discussion(server: MootServe
     await expect(page.get_by_role("region", name="Synthesis")).to_have_count(0)
     await synthesis.click()
     await expect(synthesis).to_have_attribute("aria-checked", "true")
-    rules = (await server.get(f"/api/discussions/{opened['discussion']['id']}")).body["discussion"]["advisors"]
-    assert rules == {"question_turns": 0, "synthesis": True}
+    options = (await server.get(f"/api/discussions/{opened['discussion']['id']}")).body["discussion"]["advisors"]
+    assert options == {"question_turns": 0, "synthesis": True}
     await page.get_by_role("textbox", name="Your message").fill("We have had it for nine years.")
     await page.keyboard.press("Enter")
     second = page.get_by_role("region", name="Answers to: We have had it")

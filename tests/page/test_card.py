@@ -208,7 +208,7 @@ async def test_interrupted_answer_shows_reason_and_failed_version_keeps_previous
     echo, broken = card(page, "Echo"), card(page, "Reset")
     await expect(broken).to_contain_text("May be incomplete")
     await expect(broken.locator(".markdown")).to_have_text("A table has no head when")
-    await expect(broken).to_contain_text("Interrupted: The connection to scripted broke")
+    await expect(broken).to_contain_text("Incomplete: The connection to scripted broke")
 
     await regenerate_with_model(page, "Echo", "scripted/reset")
     await expect(echo).to_contain_text("The connection to scripted broke before the answer was complete.")

@@ -16,12 +16,12 @@ IS_QUOTE_MARKED_JS = """(words) => {
 }"""
 
 
-async def open_debate(server: MootServer, *scripts: str, **rules: object) -> dict[str, Any]:
+async def open_debate(server: MootServer, *scripts: str, **options: object) -> dict[str, Any]:
     body = {
         "message": "Shall we split the service in two?",
         "mode": "debate",
         "participants": [f"scripted/{name}" for name in scripts],
-        "debate": rules,
+        "debate": options,
     }
     reply = await server.post("/api/discussions", body)
     assert reply.status == 201, reply

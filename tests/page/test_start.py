@@ -138,7 +138,7 @@ async def test_new_discussion_is_set_up_by_hand_and_errors_are_shown_in_place(
     await page.get_by_role("combobox", name="Model", exact=True).fill("scripted/steady")
     await page.get_by_role("button", name="Save", exact=True).click()
 
-    await page.locator("summary").filter(has_text="Rules").click()
+    await page.locator("summary").filter(has_text="Options").click()
     await page.get_by_label("Who writes the synthesis").select_option("Ida")
     await page.get_by_label("Continue after a number of answers").fill("9")
     await question.press("Enter")
@@ -295,7 +295,7 @@ async def test_personas_projects_and_presets_beyond_the_first_page_are_selectabl
     await page.get_by_role("button", name="Edit Alpha scripted/echo").click()
     await page.get_by_label("Persona").select_option("Persona 0")
     await page.get_by_role("button", name="Save", exact=True).click()
-    await page.locator("summary").filter(has_text="Rules").click()
+    await page.locator("summary").filter(has_text="Options").click()
     await page.get_by_label("Project").select_option("Project 0")
     await page.get_by_label("Your question").fill("Who are you?")
     await page.keyboard.press("Control+Enter")
@@ -410,7 +410,7 @@ async def test_new_discussion_fits_dark_phone(server: MootServer, page: Page) ->
     await page.get_by_role("button", name="Ask my advisors").click()
     await expect(page.get_by_role("button", name="Suggest personas")).to_be_visible()
     await page.get_by_role("button", name="Teach me").click()
-    await page.locator("summary").filter(has_text="Rules").click()
+    await page.locator("summary").filter(has_text="Options").click()
     await expect(page.get_by_label("Turns before your next message")).to_have_value("10")
     assert await page.evaluate("document.querySelector('main').scrollWidth") <= 390
     await assert_accessible(page)

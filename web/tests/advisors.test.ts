@@ -59,11 +59,11 @@ test("failed turns, regenerated answers and syntheses do not count", () => {
 });
 
 test("a discussion sets the number of question turns, and 0 skips them", () => {
-  const rules = (question_turns: number) => ({ ...DISCUSSION, advisors: { question_turns } }) as Discussion;
+  const options = (question_turns: number) => ({ ...DISCUSSION, advisors: { question_turns } }) as Discussion;
   const [first] = all.runs;
   assert.ok(first);
-  assert.deepEqual(advisorState(all, rules(0), first, "alpha"), { kind: "speaks" });
-  assert.deepEqual(advisorState(all, rules(5), current, "alpha"), { kind: "asks", turn: 4, total: 5 });
+  assert.deepEqual(advisorState(all, options(0), first, "alpha"), { kind: "speaks" });
+  assert.deepEqual(advisorState(all, options(5), current, "alpha"), { kind: "asks", turn: 4, total: 5 });
 });
 
 test("the state is unknown while older pages are not loaded", () => {

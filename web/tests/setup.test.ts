@@ -146,7 +146,7 @@ test("errors are grouped by the part of the form", () => {
   ];
   assert.deepEqual(groupErrors("…", errors), {
     participants: "Participant 2: There is no such model.",
-    rules: "Only 2 take part.",
+    options: "Only 2 take part.",
     question: "It is empty.",
   });
   assert.deepEqual(groupErrors("The budget is spent.", []), { question: "The budget is spent." });

@@ -94,10 +94,7 @@ class RunPresenter:
         match event:
             case RunStarted(participants=participants):
                 self._participants = {who.id: who for who in participants}
-                opening, self._opening = (
-                    self._opening,
-                    (),
-                )  # a resumed run emits RunStarted again; post the opening once
+                opening, self._opening = self._opening, ()  # posted once, also if the log is read again from its start
                 return self._plan_messages(opening)
             case TurnStarted() | TextRetracted():
                 return self._start_turn(event.turn_key)

@@ -1,4 +1,4 @@
-"""Auto-continue: participants speak in turn without a user message, from index `plan.first`."""
+"""Auto-continue: participants speak in turn without a user message, from index `plan.first_position`."""
 
 from itertools import cycle, islice
 

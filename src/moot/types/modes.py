@@ -86,7 +86,7 @@ class ModeSpec(Struct, frozen=True, kw_only=True):
 
     title: str = ""  # on the page, like `summary`; empty if users cannot select the mode
     summary: str = ""
-    view: Literal["answers", "rounds", "debate", "advice", "lesson"]  # how the page shows a run
+    page_layout: Literal["answers", "rounds", "debate", "advice", "lesson"]  # how the page shows a run
     stages: tuple[str, ...]  # in order; an option with the name of a stage turns it on or off
     identity: str  # prompt template that explains to a participant its part
     options: type[ModeOptions] | None = None  # plans and discussions have them in the field with the mode's name
@@ -108,7 +108,7 @@ MODES: Mapping[str, ModeSpec] = {
     "single": ModeSpec(
         title="Single",
         summary="You and one model, back and forth.",
-        view="answers",
+        page_layout="answers",
         stages=("answer",),
         identity="called_upon",
         only_first=True,
@@ -116,7 +116,7 @@ MODES: Mapping[str, ModeSpec] = {
     "parallel": ModeSpec(
         title="Side by side",
         summary="All answer at once, without seeing each other.",
-        view="answers",
+        page_layout="answers",
         stages=("answer",),
         identity="side_by_side",
         simultaneous=True,
@@ -124,7 +124,7 @@ MODES: Mapping[str, ModeSpec] = {
     "consensus": ModeSpec(
         title="Consensus",
         summary="They answer in rounds, and read each other in between.",
-        view="rounds",
+        page_layout="rounds",
         stages=("round",),
         identity="roundtable",
         min_participants=2,
@@ -134,7 +134,7 @@ MODES: Mapping[str, ModeSpec] = {
     "debate": ModeSpec(
         title="Debate",
         summary="Each answers alone, then argues with the others; one sums up.",
-        view="debate",
+        page_layout="debate",
         stages=("initial", "debate", "synthesis"),
         identity="debating",
         options=DebateOptions,
@@ -147,7 +147,7 @@ MODES: Mapping[str, ModeSpec] = {
     "advisors": ModeSpec(
         title="Advisors",
         summary="Each talks with you in its own thread, and asks before it advises.",
-        view="advice",
+        page_layout="advice",
         stages=("answer", "cross_talk", "synthesis"),
         identity="advisor",
         options=AdvisorOptions,
@@ -159,7 +159,7 @@ MODES: Mapping[str, ModeSpec] = {
     "directed": ModeSpec(
         title="Lesson",
         summary="A director picks one speaker at a time; all share a whiteboard.",
-        view="lesson",
+        page_layout="lesson",
         stages=(LESSON_STAGE,),
         identity="in_lesson",
         options=DirectedOptions,
@@ -169,7 +169,7 @@ MODES: Mapping[str, ModeSpec] = {
         continues="as_itself",
     ),
     "continue": ModeSpec(  # not a `ModeName`: a run has it, a discussion does not
-        view="rounds",
+        page_layout="rounds",
         stages=("continue",),
         identity="roundtable",
     ),

@@ -248,19 +248,19 @@ export function toDiscussionDraft(draft: NewDiscussionValues, personas: readonly
   };
 }
 
-type DraftPart = "question" | "participants" | "mode" | "rules";
+type DraftPart = "question" | "participants" | "mode" | "options";
 
 const PART_BY_FIELD: Record<string, DraftPart> = {
   message: "question",
   files: "question",
   participants: "participants",
   mode: "mode",
-  rounds: "rules",
-  task_model: "rules",
+  rounds: "options",
+  task_model: "options",
   max_cost_usd: "question",
-  project: "rules",
-  language: "rules",
-  model: "rules",
+  project: "options",
+  language: "options",
+  model: "options",
 };
 
 /** Errors by part of the page; errors of other fields are shown at the question. */
@@ -272,7 +272,7 @@ export function groupErrors(words: string, errors: readonly FieldError[]): Draft
   for (const { field, message } of errors) {
     const name = field.split(/[.[]/, 1)[0] ?? "";
     // The options of a mode are in a field with its name.
-    const part = PART_BY_FIELD[name] ?? (name in MODES ? "rules" : "question");
+    const part = PART_BY_FIELD[name] ?? (name in MODES ? "options" : "question");
     const messages = [wrong[part], formatFieldError(field, message)].filter(Boolean);
     wrong[part] = messages.join(" ");
   }
