@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-SOURCES = sorted([*(ROOT / "src/moot").rglob("*.py"), *(ROOT / "tests").rglob("*.py")])
+SOURCES = sorted(
+    path for folder in ("src/moot", "tests", "bench", "tools", "docs") for path in (ROOT / folder).rglob("*.py")
+)
 PAGE_SOURCES = sorted(
     path
     for folder in ("src", "tests")

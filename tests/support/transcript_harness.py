@@ -9,7 +9,7 @@ import pytest
 
 from moot.engine.events.hub import EventHub
 from moot.engine.events.writer import EventWriter
-from moot.engine.runs.transcript import StoredTranscript
+from moot.engine.runs.execution import StoredTranscript
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
 from moot.store.runs.event_log import EventLog

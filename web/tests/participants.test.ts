@@ -20,18 +20,18 @@ test("the stages of a run decide its kind, even if the mode of the discussion ch
     ["turn", "lesson"],
     ["cross_talk", "advice"],
   ] as const)
-    assert.equal(runSpec(staged(stage), inMode("parallel")).view, kind);
-  assert.equal(runSpec(staged("answer"), inMode("debate")).view, "answers");
+    assert.equal(runSpec(staged(stage), inMode("parallel")).page_layout, kind);
+  assert.equal(runSpec(staged("answer"), inMode("debate")).page_layout, "answers");
 });
 
 test("without turns, the mode of the run decides, then the mode of the discussion", () => {
-  assert.equal(runSpec(emptyRun("run_1"), inMode("consensus")).view, "rounds");
-  assert.equal(runSpec({ ...emptyRun("run_1"), mode: "directed" }, inMode("parallel")).view, "lesson");
-  assert.equal(runSpec(emptyRun("run_1"), inMode("parallel")).view, "answers");
+  assert.equal(runSpec(emptyRun("run_1"), inMode("consensus")).page_layout, "rounds");
+  assert.equal(runSpec({ ...emptyRun("run_1"), mode: "directed" }, inMode("parallel")).page_layout, "lesson");
+  assert.equal(runSpec(emptyRun("run_1"), inMode("parallel")).page_layout, "answers");
 });
 
 test("answers in the advisors mode are advice", () => {
-  assert.equal(runSpec(staged("answer"), inMode("advisors")).view, "advice");
+  assert.equal(runSpec(staged("answer"), inMode("advisors")).page_layout, "advice");
 });
 
 test("a participant has a name and a colour, even after it was removed", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runAnnouncement } from "../src/state/announcements.ts";
-import { splitAtCalls, formatArguments, describeCallStatus } from "../src/state/tool-calls.ts";
+import { splitAtCalls, formatArguments, describeCallStatus } from "../src/state/turn.ts";
 import { applyEvents, emptyDiscussion, withPage } from "../src/state/discussion.ts";
 import { isAwaitingApproval } from "../src/state/turn.ts";
 import { REFUSED } from "../src/api/types.ts";

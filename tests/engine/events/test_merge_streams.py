@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.engine.events.subscription import StreamMerger
+from moot.engine.events.hub import StreamMerger
 from moot.types.errors import DatabaseUnavailable
 from moot.types.streams import HEARTBEAT, BatchStream, Heartbeat
 from tests.support.waiting import WAIT_TIMEOUT_SECONDS, wait_until

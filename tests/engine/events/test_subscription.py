@@ -12,8 +12,7 @@ from sqlalchemy import update
 
 from moot.engine.events import hub as feeding
 from moot.engine.events.discussion_changes import DiscussionChanges
-from moot.engine.events.hub import EventHub
-from moot.engine.events.subscription import DiscussionSubscription
+from moot.engine.events.hub import DiscussionSubscription, EventHub
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions, notify_discussion_change
 from moot.store.runs import event_log as stored

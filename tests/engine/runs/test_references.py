@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from sqlalchemy import func, select, update
 
+from moot.engine.runs.execution import StoredTranscript
 from moot.engine.runs.references import ReferenceResolver, load_reference_summaries
-from moot.engine.runs.transcript import StoredTranscript
 from moot.providers.scripted.scripts import Script, last_user_text
 from moot.services.prompt_replay import PromptReplay
 from moot.store.discussions.discussions import Discussions, add_message

@@ -9,8 +9,7 @@ from litestar.params import QueryParameter
 from msgspec import Meta
 
 from moot.engine.events.discussion_changes import DiscussionChanges
-from moot.engine.events.hub import EventHub
-from moot.engine.events.subscription import DiscussionSubscription
+from moot.engine.events.hub import DiscussionSubscription, EventHub
 from moot.server.sse import SSE_MEDIA_TYPE, SseConnections, parse_event_seq, resync_frame
 from moot.store.discussions.discussions import Discussions
 from moot.store.runs.event_log import EventLog, RunProgress

@@ -2,6 +2,9 @@
 
 import {
   MODES,
+  type AdvisorOptions,
+  type DebateOptions,
+  type DirectedOptions,
   type Discussion,
   type Preset,
   type PresetChange,
@@ -33,39 +36,17 @@ export interface ParticipantDraft {
   readonly tools: readonly string[];
 }
 
-interface DebateSettings {
-  readonly lead: string | null;
-  readonly quorum: number | null;
-  readonly deadline: number | null;
-  readonly skip_if_agreed: boolean;
-  readonly ranking: boolean;
-  readonly claims: boolean;
-}
-
-interface AdvisorSettings {
-  readonly question_turns: number;
-  readonly max_prompt_tokens: number;
-  readonly cross_talk: boolean;
-  readonly synthesis: boolean;
-}
-
-interface LessonSettings {
-  readonly turns: number;
-  readonly first_speaker: string | null;
-  readonly topic: string;
-}
-
 export interface DiscussionSetup {
   readonly mode: Mode;
   readonly participants: readonly ParticipantDraft[];
   readonly rounds: number;
   readonly taskModel: string | null;
-  readonly debate: DebateSettings;
-  readonly advisors: AdvisorSettings;
-  readonly directed: LessonSettings;
+  readonly debate: Readonly<Required<DebateOptions>>;
+  readonly advisors: Readonly<Required<AdvisorOptions>>;
+  readonly directed: Readonly<Required<DirectedOptions>>;
 }
 
-export const DEFAULT_DEBATE: DebateSettings = {
+export const DEFAULT_DEBATE: DiscussionSetup["debate"] = {
   lead: null,
   quorum: null,
   deadline: null,
@@ -73,13 +54,13 @@ export const DEFAULT_DEBATE: DebateSettings = {
   ranking: true,
   claims: true,
 };
-export const DEFAULT_ADVISORS: AdvisorSettings = {
+export const DEFAULT_ADVISORS: DiscussionSetup["advisors"] = {
   question_turns: 3,
   max_prompt_tokens: 150_000,
   cross_talk: false,
   synthesis: false,
 };
-export const DEFAULT_LESSON: LessonSettings = { turns: 10, first_speaker: null, topic: "" };
+export const DEFAULT_LESSON: DiscussionSetup["directed"] = { turns: 10, first_speaker: null, topic: "" };
 export const EMPTY_SETUP: DiscussionSetup = {
   mode: "parallel",
   participants: [],
