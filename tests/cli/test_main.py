@@ -49,6 +49,10 @@ def test_ask_imports_no_database_or_server_library() -> None:
     assert loaded_libraries("import moot.cli.ask") == {"aiohttp"}
 
 
+def test_serve_listens_before_it_imports_the_server() -> None:
+    assert loaded_libraries("import moot.cli.serve") <= {"uvloop"}
+
+
 def test_help_names_every_command(moot: MootCli) -> None:
     done = moot("--help")
     assert done.returncode == 0

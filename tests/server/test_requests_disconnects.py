@@ -8,51 +8,12 @@ from litestar.exceptions import ClientException
 
 from moot.server.auth import Revocations
 from moot.server.errors import EXCEPTION_HANDLERS
-from moot.server.requests import abort_connection, add_abort_extension, run_until_disconnect
+from moot.server.requests import run_until_disconnect
 from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
 from moot.types.accounts import Caller
 from moot.types.errors import NotFound, Unauthorized
 from tests.server.asgi_client import AsgiClient, http_scope
-
-
-class FakeTransport:
-    def __init__(self) -> None:
-        self.aborted = False
-
-    def abort(self) -> None:
-        self.aborted = True
-
-
-class FakeRequestCycle:
-    """Like uvicorn: `send` is a method of an object that has the transport."""
-
-    def __init__(self) -> None:
-        self.transport = FakeTransport()
-
-    async def send(self, message: object) -> None:
-        pass
-
-
-def test_abort_connection_aborts_transport() -> None:
-    scope: dict[str, Any] = {"extensions": {"other": {}}}
-    cycle = FakeRequestCycle()
-    add_abort_extension(scope, cycle.send)
-    assert not cycle.transport.aborted
-    assert abort_connection(scope)
-    assert cycle.transport.aborted
-    assert "other" in scope["extensions"]
-
-
-def test_abort_connection_returns_false_without_transport() -> None:
-    scope: dict[str, Any] = {}
-
-    async def send(message: object) -> None:
-        pass
-
-    add_abort_extension(scope, send)
-    assert not abort_connection(scope)
-
 
 TOKEN_CALLER = Caller(account="ada", tenant="ada", name="ada", kind="token", credential="gone")
 

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from moot.server import requests
+from moot.server.abort import add_abort_extension
 
 AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -33,7 +33,7 @@ class StartupApp:
         if not self._app_future.done() and (response := HEALTH_RESPONSES.get(scope["path"])):
             await _send_response(send, *response)
             return
-        requests.add_abort_extension(scope, send)
+        add_abort_extension(scope, send)
         app = await asyncio.shield(self._app_future)
         await app(scope, receive, send)
 

@@ -23,7 +23,6 @@ from moot.types.primitives import PAGE_CURSOR_PATTERN
 
 ESCAPED_NUL = rb"\u0000"
 BODY_SECONDS = 30.0
-ABORT_EXTENSION = "moot.hang_up"
 
 T = TypeVar("T")
 
@@ -131,16 +130,3 @@ async def run_until_disconnect(
 async def wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-def add_abort_extension(scope: Any, send: Any) -> None:
-    """Store the transport's `abort` in the ASGI scope. Does nothing if `send` is not a method of uvicorn."""
-    if (transport := getattr(getattr(send, "__self__", None), "transport", None)) is not None:
-        scope.setdefault("extensions", {})[ABORT_EXTENSION] = transport.abort
-
-
-def abort_connection(scope: Any) -> bool:
-    """Return False if the scope has no `abort` callback."""
-    if abort := scope.get("extensions", {}).get(ABORT_EXTENSION):
-        abort()
-    return abort is not None

@@ -12,8 +12,9 @@ from litestar import Response
 from litestar.types import HTTPResponseBodyEvent, Receive, Scope, Send
 from msgspec import Struct
 
+from moot.server.abort import abort_connection
 from moot.server.auth import Revocations
-from moot.server.requests import abort_connection, wait_for_disconnect
+from moot.server.requests import wait_for_disconnect
 from moot.streaming.cancellation import cancel_tasks
 from moot.types.accounts import Caller
 from moot.types.errors import DatabaseUnavailable

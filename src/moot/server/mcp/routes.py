@@ -9,8 +9,9 @@ from typing import Any
 from litestar import asgi
 from litestar.types import Receive, Scope, Send
 
+from moot.server.abort import abort_connection
 from moot.server.mcp.tools import McpTools
-from moot.server.requests import BODY_SECONDS, abort_connection, limit_body_time
+from moot.server.requests import BODY_SECONDS, limit_body_time
 from moot.streaming.cancellation import cancel_tasks
 from moot.types.errors import ShuttingDown
 
