@@ -23,7 +23,7 @@ from moot.types.primitives import PAGE_CURSOR_PATTERN
 
 ESCAPED_NUL = rb"\u0000"
 BODY_SECONDS = 30.0
-ABORT_EXTENSION = "moot.hang_up"
+ABORT_EXTENSION = "moot.abort"
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ async def limit_body_time(seconds: float) -> AsyncIterator[None]:
             yield
     except TimeoutError as error:
         raise ClientException(
-            f"The body did not come within {seconds:g} seconds.",
+            f"The body did not arrive within {seconds:g} seconds.",
             status_code=HTTP_408_REQUEST_TIMEOUT,
             headers={"Connection": "close"},  # do not read the rest of the body
         ) from error

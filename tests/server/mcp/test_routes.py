@@ -98,11 +98,11 @@ async def test_mcp_call_during_shutdown_raises_shutting_down(database: Database)
 
 async def test_abort_all_aborts_open_mcp_connections(database: Database) -> None:
     async with create_local_app(database) as local_app:
-        hung_up: list[str] = []
-        scope: Any = {"extensions": {"moot.hang_up": lambda: hung_up.append("hung up")}}
+        aborted: list[str] = []
+        scope: Any = {"extensions": {"moot.abort": lambda: aborted.append("aborted")}}
         local_app.services.mcp._open_scopes.append(scope)
         local_app.services.mcp.abort_all()
-        assert hung_up == ["hung up"]
+        assert aborted == ["aborted"]
 
 
 async def test_mcp_endpoint_is_not_served_as_html_page(database: Database) -> None:
