@@ -279,7 +279,7 @@ class RunPlanner:
 def require_text(text: str, field: str = "message") -> str:
     """Raises `UsageError` if the text is blank."""
     if not text.strip():
-        raise UsageError(f"{field}: it is empty. Write something.")
+        raise UsageError(f"{field}: it is empty. Write some text.")
     return text
 
 
