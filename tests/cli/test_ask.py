@@ -297,7 +297,7 @@ class TestDebate:
         done = debate_moot("ask", "Shall we split it?", "--mode", "debate", *models)
         assert done.returncode == 0
         assert done.stdout.count("[failed: Key rejected for scripted") == 1
-        assert "moot: Alpha dropped out: Beta sums up instead.\n" in done.stderr
+        assert "moot: Alpha did not answer. Beta writes the synthesis instead.\n" in done.stderr
 
     def test_each_error_is_shown_when_all_participants_fail(self, moot: MootCli) -> None:
         models = ("-m", "scripted/forbidden", "-m", "scripted/unauthorized")

@@ -12,7 +12,7 @@ async def test_message_in_bound_channel_is_answered_under_participant_names(
     async with open_bot_session(tmp_path, monkeypatch) as session:
         reply = await session.run_command("new", participants="sceptic = scripted/one")
         assert reply == (
-            "At the table: Sceptic (scripted/one). Mode: single.\nYour next message starts the discussion."
+            "Participants: Sceptic (scripted/one). Mode: single.\nYour next message starts the discussion."
         )
         asked = session.post_message("Why are tables round?")
         await session.wait_for_message("And the second.")

@@ -22,7 +22,7 @@ async def mention_bot(session: BotSession, text: str) -> str:
     return find_replies()[0]
 
 
-async def test_commands_create_change_and_describe_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_commands_create_change_and_show_participants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as session:
         assert "Start one with `/moot new`" in await session.run_command("status")
         assert "Start one with `/moot new`" in await session.run_command("stop")
@@ -35,7 +35,7 @@ async def test_commands_create_change_and_describe_table(tmp_path: Path, monkeyp
         reply = await session.run_command("status")
         assert reply == (
             "The next message starts the discussion.\n"
-            "At the table: Sceptic (scripted/brief), Alpha (scripted/other), Engineer (scripted/one). "
+            "Participants: Sceptic (scripted/brief), Alpha (scripted/other), Engineer (scripted/one). "
             "Mode: consensus.\nNo run is active."
         )
         session.post_message("What is a moot?")
@@ -58,7 +58,7 @@ async def test_commands_create_change_and_describe_table(tmp_path: Path, monkeyp
 async def test_commands_work_by_mention(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as session:
         reply = await mention_bot(session, "new scripted/hanging, scripted/hanging mode=parallel")
-        assert reply.startswith("At the table: Alpha (scripted/hanging), Beta (scripted/hanging). Mode: parallel.")
+        assert reply.startswith("Participants: Alpha (scripted/hanging), Beta (scripted/hanging). Mode: parallel.")
         assert "Mode: consensus" in await mention_bot(session, "mode consensus 1")
         assert "Beta" in await mention_bot(session, "participants")
         assert "Sceptic" in await mention_bot(session, "persona")

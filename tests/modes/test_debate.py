@@ -53,7 +53,7 @@ async def test_failed_participant_is_excluded_from_later_stages() -> None:
 async def test_missing_lead_is_replaced_with_notice() -> None:
     table = FakeTable(plan("debate", 3, debate=DebateOptions(lead="gamma")), {"gamma": ["failed"]})
     await debate(table)
-    assert "lead_replaced: Gamma dropped out: Alpha sums up instead." in table.log
+    assert "lead_replaced: Gamma did not answer. Alpha writes the synthesis instead." in table.log
     assert "synthesis/0/alpha sees with_instructions" in table.log
 
 

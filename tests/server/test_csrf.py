@@ -1,8 +1,11 @@
+import re
+
 import httpx
 import pytest
 from litestar.types import Receive, Scope, Send
 
 from moot.server.csrf import SameOriginMiddleware
+from moot.settings import Settings
 
 CROSS_SITE = {"Sec-Fetch-Site": "cross-site"}
 SAME_SITE = {"Sec-Fetch-Site": "same-site"}
@@ -141,6 +144,8 @@ async def test_rejection_is_problem_with_reason() -> None:
     assert reply.headers["content-type"] == "application/problem+json"
     assert reply.json()["status"] == 403
     assert "localhost" in reply.json()["detail"]
+    named_settings = re.findall(r"`(\w+)`", reply.json()["detail"])
+    assert [name for name in named_settings if name in Settings.__struct_fields__] == named_settings != []
 
 
 async def test_rejection_on_openai_path_has_openai_format() -> None:

@@ -130,4 +130,4 @@ async def test_missing_body_data_times_out(monkeypatch: pytest.MonkeyPatch) -> N
     async with asyncio.timeout(60):
         await app(scope, receive, client.send)
     assert client.status == 408
-    assert b"did not come within" in b"".join(client.received_bodies)
+    assert b"did not arrive within" in b"".join(client.received_bodies)

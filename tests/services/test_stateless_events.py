@@ -27,7 +27,7 @@ from moot.types.stateless import (
 from tests.support.run_events import turn_ended
 from tests.support.stateless_requests import MIRA, TOM, agent_response, build_lesson, director_state, whiteboard_action
 
-MIRA_SELECTED = SpeakerSelected(cache_key="", turn=0, next="mira", reason="Only Mira is here.")
+MIRA_SELECTED = SpeakerSelected(cache_key="", turn=0, next="mira", reason="Only Mira can speak.")
 
 
 def text_delta(text: str) -> TextDelta:

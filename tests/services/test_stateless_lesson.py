@@ -227,6 +227,6 @@ def test_director_context_distinguishes_people_from_agents() -> None:
     assert [(one.name, one.is_person) for one in context.messages] == [
         ("The user", True),
         ("Mira", False),
-        ("Somebody who has left", False),
+        ("A former participant", False),
     ]
     assert context.last_user_message == "Tom, why?"

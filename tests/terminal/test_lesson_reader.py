@@ -52,7 +52,7 @@ def print_lesson(*events: Event) -> tuple[str, str]:
 def test_speech_and_actions_are_printed_in_order() -> None:
     out, err = print_lesson(
         LESSON_STARTED,
-        speaker_selected("mira", "Chosen to begin."),
+        speaker_selected("mira", "Selected as the first speaker."),
         turn_started("mira"),
         action_taken("mira", DrawText(content="1 + 3", x=1, y=1, element_id="sum")),
         text_delta("mira", "Look "),
@@ -72,7 +72,7 @@ Now go on.
 
 """)
     assert err == snapshot("""\
-moot: Mira (teacher) speaks next. Chosen to begin.
+moot: Mira (teacher) speaks next. Selected as the first speaker.
 moot: wb_dance was rejected: There is no such action.
 moot: You speak next. Do you see it?
 """)

@@ -75,7 +75,7 @@ def test_total_cost_is_unknown_when_one_price_is_unknown() -> None:
 
 
 def test_usage_lines_count_director_only_when_model_was_called() -> None:
-    rules = SpeakerSelected(cache_key="1", turn=0, next="alpha", reason="Chosen to begin.")
+    rules = SpeakerSelected(cache_key="1", turn=0, next="alpha", reason="Selected as the first speaker.")
     asked = SpeakerSelected(
         cache_key="2",
         turn=1,

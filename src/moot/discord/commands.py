@@ -58,14 +58,14 @@ class DiscordCommands:
             found = await self._deps.stores.discussions.get_discussion(self._tenant, discussion.strip())
             binding = self._build_binding(channel, found.mode, found.participants, found.rounds, discussion=found.id)
             await self._binder.bind_channel(channel, binding)
-            return CommandReply(f"Continuing: {found.title}\n{_describe_table(found.mode, found.participants)}")
+            return CommandReply(f"Continuing: {found.title}\n{_describe_participants(found.mode, found.participants)}")
         resolved = await self._resolve_participants(participants)
         chosen = _parse_mode(mode) if mode else default_mode(resolved)
         check_mode(chosen, resolved)
         await self._binder.bind_channel(
             channel, self._build_binding(channel, chosen, resolved, _validate_rounds(rounds))
         )
-        return CommandReply(f"{_describe_table(chosen, resolved)}\nYour next message starts the discussion.")
+        return CommandReply(f"{_describe_participants(chosen, resolved)}\nYour next message starts the discussion.")
 
     async def change_mode(self, channel: discord.TextChannel, mode: str, rounds: int | None = None) -> CommandReply:
         chosen = _parse_mode(mode)
@@ -79,7 +79,7 @@ class DiscordCommands:
         if participants:
             return await self._apply_changes(channel, {"participants": await self._resolve_participants(participants)})
         current = discussion or bound.binding
-        return CommandReply(_describe_table(current.mode, current.participants))
+        return CommandReply(_describe_participants(current.mode, current.participants))
 
     async def list_or_add_persona(self, channel: discord.TextChannel, name: str = "", model: str = "") -> CommandReply:
         if not name:
@@ -131,7 +131,7 @@ class DiscordCommands:
             live = await bound.live_run()
             current = discussion or bound.binding
             lines.append(discussion.title if discussion else "The next message starts the discussion.")
-            lines.append(_describe_table(current.mode, current.participants))
+            lines.append(_describe_participants(current.mode, current.participants))
             lines.append("A run is active." if live else "No run is active.")
         lines += [
             f"Sending to <#{other.id}> is disabled: {other.error}"
@@ -200,7 +200,7 @@ class DiscordCommands:
         id = discussion.id if discussion else None
         binding = self._build_binding(channel, mode, participants, rounds, id, bound.binding.created_at)
         await self._binder.bind_channel(channel, binding)
-        return CommandReply(_describe_table(mode, participants))
+        return CommandReply(_describe_participants(mode, participants))
 
     def _build_binding(
         self,
@@ -283,6 +283,6 @@ def _find_participant(name: str, participants: tuple[Participant, ...]) -> Parti
     raise UsageError(f"There is no participant {name!r}. Choose one of {', '.join(who.name for who in participants)}.")
 
 
-def _describe_table(mode: str, participants: tuple[Participant, ...]) -> str:
+def _describe_participants(mode: str, participants: tuple[Participant, ...]) -> str:
     names = ", ".join(f"{who.name} ({who.model})" for who in participants)
-    return f"At the table: {names}. Mode: {mode}."
+    return f"Participants: {names}. Mode: {mode}."

@@ -17,7 +17,8 @@ async def advisors(table: Table) -> None:
     remaining = participants_with_answers(plan, await table.all_speak(view=advisor_view))
     if len(remaining) < 2:
         if remaining and (rules.cross_talk or rules.synthesis):
-            await table.send_notice("missing", f"Only {remaining[0].name} answered: there is nothing to draw together.")
+            missing = f"Only {remaining[0].name} answered. Cross-talk and a synthesis need two answers."
+            await table.send_notice("missing", missing)
         return
     last = advisor_synthesis_instructions if rules.synthesis else None
     if rules.cross_talk and await table.can_afford(

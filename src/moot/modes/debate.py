@@ -67,7 +67,8 @@ async def _announce_and_order_lead(table: Table, remaining: Sequence[Participant
     """Return the participants with the lead first. Sends a notice if the lead did not answer."""
     lead = table.plan.lead
     if lead not in remaining:
-        await table.send_notice("lead_replaced", f"{lead.name} dropped out: {remaining[0].name} sums up instead.")
+        replaced = f"{lead.name} did not answer. {remaining[0].name} writes the synthesis instead."
+        await table.send_notice("lead_replaced", replaced)
     return _sort_lead_first(table, remaining)
 
 

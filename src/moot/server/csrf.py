@@ -38,7 +38,7 @@ class SameOriginMiddleware:
         host = headers.get("host", "").lower()
         name = _hostname(f"//{host}")
         if self._loopback and name not in self._allowed_hosts and not is_loopback(name):
-            return "This server accepts requests to localhost only. Add the host name to `hosts` in its settings."
+            return "This server accepts requests to localhost only. Add the host to `allowed_hosts` in the settings."
         if self._is_cross_site(scope["method"], host, headers):
             return "This request comes from another site. Only Moot's own page may send it."
         return None

@@ -50,7 +50,7 @@ async def limit_body_time(seconds: float) -> AsyncIterator[None]:
             yield
     except TimeoutError as error:
         raise ClientException(
-            f"The body did not come within {seconds:g} seconds.",
+            f"The body did not arrive within {seconds:g} seconds.",
             status_code=HTTP_408_REQUEST_TIMEOUT,
             headers={"Connection": "close"},  # do not read the rest of the body
         ) from error

@@ -81,16 +81,16 @@ class DiscussionChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     title: Title | UnsetType = UNSET
     status: DiscussionStatus | UnsetType = UNSET
     mode: ModeName | UnsetType = UNSET
-    participants: ParticipantList | UnsetType = UNSET
-    rounds: Rounds | UnsetType = UNSET
-    persona: Id | UnsetType | None = UNSET
+    participants: ParticipantList | UnsetType = UNSET  # replaces all participants
+    rounds: Rounds | UnsetType = UNSET  # consensus mode only
+    persona: Id | UnsetType | None = UNSET  # default for participants without a persona
     project: Id | UnsetType | None = UNSET
-    language: Language | UnsetType = UNSET
-    model: ModelName | UnsetType | None = UNSET
-    debate: DebateOptions | UnsetType | None = UNSET
+    language: Language | UnsetType = UNSET  # code such as en
+    model: ModelName | UnsetType | None = UNSET  # replaces the model of every participant
+    debate: DebateOptions | UnsetType | None = UNSET  # each options object is for the mode of the same name
     advisors: AdvisorOptions | UnsetType | None = UNSET
     directed: DirectedOptions | UnsetType | None = UNSET
-    task_model: ModelName | UnsetType | None = UNSET
+    task_model: ModelName | UnsetType | None = UNSET  # cheap model for titles and analysis tasks
 
 
 class NewDiscussion(Struct, frozen=True, kw_only=True):
@@ -279,7 +279,7 @@ class RunPlanner:
 def require_text(text: str, field: str = "message") -> str:
     """Raises `UsageError` if the text is blank."""
     if not text.strip():
-        raise UsageError(f"{field}: it is empty. Write something.")
+        raise UsageError(f"{field}: it is empty. Write some text.")
     return text
 
 

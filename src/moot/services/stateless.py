@@ -197,7 +197,7 @@ def _keep_valid_actions(response: wire.AgentResponse) -> wire.AgentResponse:
 def _director_message(message: Message) -> DirectorMessage:
     if message.role == "user":
         return DirectorMessage("The user", message.content, is_person=True)
-    return DirectorMessage(message.name or "Somebody who has left", message.content)
+    return DirectorMessage(message.name or "A former participant", message.content)
 
 
 def _director_turn(response: wire.AgentResponse) -> TurnPreview:

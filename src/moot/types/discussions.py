@@ -30,17 +30,17 @@ class Discussion(Struct, frozen=True, kw_only=True):
     mode: str
     participants: tuple[Participant, ...]
     rounds: int  # consensus mode only
-    persona: str | None
-    project: str | None
-    language: str | None
+    persona: str | None  # id; default for participants without a persona
+    project: str | None  # id
+    language: str | None  # code of the language of the answers, such as en
     model: str | None  # replaces the model of every participant
     task_model: str | None = None  # cheap model for titles and analysis tasks
     debate: DebateOptions | None = None  # each options object is for the mode of the same name
     advisors: AdvisorOptions | None = None
     directed: DirectedOptions | None = None
-    summary: str | None
-    usefulness: float | None
-    exported_at: float | None
+    summary: str | None  # of the last export, as are the next two; None: never exported
+    usefulness: float | None  # from 0 to 1, rated by the model of the export
+    exported_at: float | None  # Unix seconds
     created_at: float
     updated_at: float
 

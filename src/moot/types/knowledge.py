@@ -17,17 +17,17 @@ Tag = Annotated[str, Meta(min_length=1, max_length=60, pattern=VISIBLE_START_PAT
 
 class Insight(Struct, frozen=True, kw_only=True):
     id: str
-    discussion: str
-    project: str | None
+    discussion: str  # id of the discussion it comes from
+    project: str | None  # id of the project of that discussion
     kind: InsightKind
     title: str
     detail: str
-    category: str
-    suggestion: str | None
-    severity: Severity | None
+    category: str  # subject in one or two words, such as testing or pricing
+    suggestion: str | None  # what to do about it
+    severity: Severity | None  # None: not rated
     answers_insight: str | None  # id of the insight that this one solves, e.g. a pain point
     messages: tuple[str, ...]  # ids of the source messages
-    created_at: float
+    created_at: float  # Unix seconds of the export
 
 
 class InsightPage(Struct, frozen=True):
@@ -40,21 +40,21 @@ class Pattern(Struct, frozen=True, kw_only=True):
     kind: PatternKind
     title: str
     description: str
-    evidence: tuple[str, ...]
-    frequency: int
+    evidence: tuple[str, ...]  # quotes or titles of insights and discussions that show it
+    frequency: int  # number of insights and discussions that show it, counted by the model
     severity: Severity | None
     tags: tuple[str, ...]
 
 
 class Consolidation(Struct, frozen=True, kw_only=True):
     id: str
-    project: str
+    project: str  # id
     status: ConsolidationStatus
-    model: str
-    patterns: tuple[Pattern, ...]
-    fault: str | None
-    created_at: float
-    ended_at: float | None
+    model: str  # finds the patterns
+    patterns: tuple[Pattern, ...]  # most frequent first
+    fault: str | None  # error message if it failed
+    created_at: float  # Unix seconds
+    ended_at: float | None  # Unix seconds; None while it runs
 
 
 # A model receives the schema of this type with the docstring as its description. So do the `Extracted…` types below.

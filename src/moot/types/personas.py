@@ -17,16 +17,16 @@ class Persona(Struct, frozen=True, kw_only=True):
     id: str
     name: str
     description: str
-    system_prompt: str
+    system_prompt: str  # empty: made from the description, the traits and the specialisations
     traits: tuple[str, ...]
     specialisations: tuple[str, ...]
-    category: str
-    colour: str
-    uses: int
-    success_rate: float | None
-    level: int
+    category: str  # any label, such as deciding or explaining
+    colour: str  # `#rrggbb`, or empty
+    uses: int  # number of turns with this persona
+    success_rate: float | None  # fraction of these turns that completed; None: never used
+    level: int  # grows with `uses`, from 1
     builtin: bool  # bundled with Moot, read-only, visible to every tenant
-    created_at: float
+    created_at: float  # Unix seconds
 
 
 class PersonaDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

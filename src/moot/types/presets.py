@@ -13,12 +13,12 @@ class Preset(Struct, frozen=True, kw_only=True):
     name: str
     mode: ModeName
     participants: tuple[Participant, ...]
-    rounds: int
-    task_model: str | None
-    debate: DebateOptions | None
+    rounds: int  # consensus mode only
+    task_model: str | None  # for titles and analysis tasks; None: the default one
+    debate: DebateOptions | None  # each options object is for the mode of the same name
     advisors: AdvisorOptions | None
     directed: DirectedOptions | None
-    created_at: float
+    created_at: float  # Unix seconds
 
 
 class PresetPage(Struct, frozen=True):

@@ -101,7 +101,7 @@ async def test_internal_error_fails_run_with_notice(run_harness: RunHarness) -> 
     run_harness.run_manager.start_run(run.id)
     assert await run_harness.wait_for_end(run) == "failed"
     (notice,) = [event for event in await run_harness.read_events(run) if isinstance(event, Notice)]
-    assert "mistake in Moot" in notice.message
+    assert "internal error in Moot" in notice.message
 
 
 async def test_internal_error_leaves_no_turn_open(run_harness: RunHarness, monkeypatch: pytest.MonkeyPatch) -> None:

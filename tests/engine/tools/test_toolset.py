@@ -68,9 +68,9 @@ async def test_tool_call_is_reported_executed_and_recorded() -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (ToolCall("1", "fly", "{}"), "There is no tool 'fly'. These tools are there: dict__look_up."),
+        (ToolCall("1", "fly", "{}"), "There is no tool 'fly'. Available tools: dict__look_up."),
         (ToolCall("1", "dict__look_up", "{}"), "The arguments do not fit: 'word' is a required property"),
-        (ToolCall("1", "dict__look_up", "[1]"), "The arguments are no JSON object"),
+        (ToolCall("1", "dict__look_up", "[1]"), "The arguments are not a JSON object"),
         (
             ToolCall("1", "dict__look_up", '{"word": "' + "x" * 100_000 + '"}'),
             "longer than 100,000 characters",
@@ -89,7 +89,7 @@ async def test_tool_call_times_out_with_error() -> None:
     (use,), _ = await call_tools(ToolsetHarness(never_returns, effects=True, trusted=True, tool_seconds=0.01))
     assert use.result.is_error
     assert "dict/look_up did not return within 0.01 s" in use.result.content
-    assert "may still happen" in use.result.content
+    assert "may still have an effect" in use.result.content
 
 
 async def test_stop_ends_tool_call() -> None:

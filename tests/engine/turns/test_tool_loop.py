@@ -278,4 +278,4 @@ async def test_tool_call_without_tools_returns_error_result() -> None:
     assert (ended.status, ended.message.text) == ("completed", "Let me look.")
     assert [type(event) for event in events[-2:]] == [ToolCalled, ToolReturned]
     assert isinstance(events[-1], ToolReturned)
-    assert "These tools are there: none." in events[-1].content
+    assert "Available tools: none." in events[-1].content

@@ -55,10 +55,10 @@ def make_director_context(
     ("context", "next", "why"),
     [
         (make_director_context("mira", "tom", max_turns=2), LESSON_ENDS, "All 2 turns were taken."),
-        (make_director_context("mira", "tom-", "li-"), LESSON_ENDS, "Two turns in a row came to nothing."),
-        (make_director_context(participants=(MIRA,)), "mira", "Only Mira is here."),
+        (make_director_context("mira", "tom-", "li-"), LESSON_ENDS, "Two turns in a row were empty."),
+        (make_director_context(participants=(MIRA,)), "mira", "Only Mira can speak."),
         (make_director_context("mira", participants=(MIRA,)), USER_SPEAKS_NEXT, "Mira has answered."),
-        (make_director_context(trigger="li", user_text="Tom, why?"), "li", "Chosen to begin."),
+        (make_director_context(trigger="li", user_text="Tom, why?"), "li", "Selected as the first speaker."),
         (
             make_director_context(trigger="nobody", user_text="Why?"),
             "mira",
@@ -72,7 +72,7 @@ def make_director_context(
             "tom",
             "The user's question waits for an answer.",
         ),
-        (make_director_context(participants=()), LESSON_ENDS, "Nobody is left who could speak."),
+        (make_director_context(participants=()), LESSON_ENDS, "No participant can speak."),
     ],
 )
 def test_decide_by_rules_selects_speaker_without_model(context: DirectorContext, next: str, why: str) -> None:
@@ -193,7 +193,8 @@ def test_director_always_returns_valid_decision_and_ends(
     decided = decide_by_rules(context) or fallback_decision(context)
     known = {who.id for who in present}
     assert decided.next in {*known, USER_SPEAKS_NEXT, LESSON_ENDS}
-    if decided.next in known and len(known) > 1 and context.previous_turns and decided.reason != "Chosen to begin.":
+    is_first = decided.reason == "Selected as the first speaker."
+    if decided.next in known and len(known) > 1 and context.previous_turns and not is_first:
         named = decided.reason.startswith("The user spoke to")
         assert named or decided.next != context.previous_turns[-1].participant
     if context.turn >= context.max_turns:

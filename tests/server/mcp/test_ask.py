@@ -126,7 +126,7 @@ async def test_ask_names_field_of_unknown_model(
 
 async def test_ask_rejects_mode_that_differs_from_discussion(ask_harness: AskHarness) -> None:
     opened = await ask_harness.local_app.create_discussion()
-    with pytest.raises(UsageError, match="mode: this discussion is a parallel"):
+    with pytest.raises(UsageError, match="mode: this discussion has the mode parallel"):
         await ask_harness.ask(discussion=opened["discussion"]["id"], mode="debate")
 
 

@@ -167,5 +167,5 @@ def test_render_answers_without_answers_says_so() -> None:
 
 def test_render_answers_truncates_result_at_maximum_size() -> None:
     text = render_answers((participant_answer(text="x" * (MAX_RESULT_CHARS + 1)),))
-    assert text.endswith("[The rest is left out: read_discussion gives all of it.]")
+    assert text.endswith("[The rest is omitted. read_discussion returns the whole text.]")
     assert len(text) < MAX_RESULT_CHARS + 100

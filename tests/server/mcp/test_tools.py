@@ -129,15 +129,15 @@ async def test_read_discussion_returns_long_discussion_in_parts(
     monkeypatch.setattr(tools, "PART_CHARS", 50)
     first = await tool_harness.call("read_discussion", discussion=id)
     parts = first.data["parts"]
-    assert first.text == f"{whole[:50]}\n\n[Part 1 of {parts}: ask for part 2.]"
+    assert first.text == f"{whole[:50]}\n\n[Part 1 of {parts}. Continue with part 2.]"
     last = await tool_harness.call("read_discussion", discussion=id, part=parts)
     assert whole.endswith(last.text)
-    with pytest.raises(UsageError, match=f"part: this discussion has {parts}"):
+    with pytest.raises(UsageError, match=f"The last part of this discussion is {parts}"):
         await tool_harness.call("read_discussion", discussion=id, part=parts + 1)
 
 
 async def test_list_presets_lists_own_presets(tool_harness: ToolHarness) -> None:
-    assert (await tool_harness.call("list_presets")).text == "There is no preset yet: ask models instead."
+    assert (await tool_harness.call("list_presets")).text == "There are no presets yet. Ask models instead."
     preset = await tool_harness.local_app.call_ok(
         "POST", "/api/presets", {"name": "Woodwork", "participants": ["scripted/echo"]}
     )

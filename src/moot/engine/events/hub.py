@@ -338,7 +338,7 @@ class DiscussionSubscription:
         return progress.last_seq >= sent if progress.live else progress.last_seq > sent
 
     async def _run_frames(self, run: str) -> BatchStream[bytes]:
-        """Yield the events of a run until its end, and go on if a retry continued it meanwhile."""
+        """Yield the events of a run until its end, and further events if a retry continued it meanwhile."""
         while (current := self._pending_progress.pop(run, None)) is not None and self._has_more(run, current):
             async with aclosing(self._event_hub.subscribe(run, self._sent_seqs.get(run, 0), current)) as frames:
                 async for batch in frames:

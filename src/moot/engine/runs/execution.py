@@ -218,7 +218,7 @@ class RunExecution:
         except Exception:
             # A bug ends this run with a notice. It must not end the worker, nor leave clients waiting.
             log.exception("run failed with an internal error", extra={"run": self._run})
-            status = await _fail_run(transcript, "A mistake in Moot itself ended this run.")
+            status = await _fail_run(transcript, "An internal error in Moot ended this run. The log has the details.")
         await event_buffer.end_run(RunEnded(status=status), self._applied_revision())
         telemetry.RUNS_ENDED.labels(lease.plan.mode, status).inc()
         since = max((event.at for event in earlier_events if isinstance(event, RunEnded)), default=0.0)

@@ -42,7 +42,7 @@ def _tool_info(name: str, description: str, parameters: type[Struct]) -> ToolInf
 
 SEARCH_TOOL = _tool_info(
     "search_knowledge",
-    "Search what was learnt in earlier discussions. Every one of the words must be found; use few.",
+    "Search the insights of earlier discussions. All words must match: use few.",
     SearchKnowledge,
 )
 READ_DISCUSSION_TOOL = _tool_info(
@@ -93,7 +93,7 @@ class BuiltinTools:
     async def _search_knowledge(self, words: str) -> str:
         discussion = await self._discussions.get_discussion(self._tenant, self._discussion)
         found = await self._search.search_insights(self._tenant, discussion.project, words, MAX_SEARCH_RESULTS)
-        return "\n\n".join(map(_describe_insight, found)) or "Nothing was found. Try fewer, or other, words."
+        return "\n\n".join(map(_describe_insight, found)) or "Nothing was found. Try fewer or other words."
 
     async def _read_discussion(self, query: str) -> str:
         found = await self._find_discussion(query.strip())
@@ -102,7 +102,7 @@ class BuiltinTools:
         messages = await self._discussions.list_messages(found.id, include_hidden=False)
         public = [message for message in messages if message.visible_to is None]
         material = await asyncio.to_thread(transcript_material, public, MAX_RESULT_CHARACTERS - 1000)
-        return f"{found.title}\n\n{material.text or 'Nothing was said in it yet.'}"
+        return f"{found.title}\n\n{material.text or 'It has no messages yet.'}"
 
     async def _find_discussion(self, query: str) -> Discussion:
         """Find a discussion by id, then by title. Raises NotFound, or UsageError if several match."""

@@ -38,9 +38,10 @@ MAX_PARALLEL_CALLS = 8  # concurrent calls of one answer
 MAX_TOOL_NAME_CHARS = 64  # limit that every provider accepts
 MAX_SHOWN_NAME_CHARS = 100
 REFUSALS: dict[ApprovalOutcome, str] = {
+    # Do not change this text: the page recognises refused calls in stored messages by it.
     "refuse": "The person refused this call. Do not try it again; go on without it.",
-    "expired": "Nobody was there to allow this call, so it was not made. Go on without it.",
-    "stopped": "Stopped before anybody had allowed this call.",
+    "expired": "No user approved this call, so it was not made. Continue without it.",
+    "stopped": "Stopped before a user approved this call.",
 }
 # given: allowed for all calls of the tool. wanted: ask. again: ask, even for a trusted tool, because an earlier attempt
 # of the turn started such a call before a crash, and the call may already have had its effect.
@@ -175,7 +176,7 @@ class Toolset:
         try:
             if binding is None:
                 known = ", ".join(self._bindings) or "none"
-                message = f"There is no tool {request.tool!r}. These tools are there: {known}."
+                message = f"There is no tool {request.tool!r}. Available tools: {known}."
                 return ToolOutcome(message, is_error=True), 0.0
             arguments = await asyncio.to_thread(_parse_arguments, binding, request)
             if isinstance(arguments, ToolOutcome):
@@ -228,8 +229,8 @@ class Toolset:
             return outcome
         if stop.reason is not None:
             return ToolOutcome("Stopped before it had returned.", is_error=True)
-        message = f"{binding.title} did not return within {self._tool_seconds:g} s, and was not waited for."
-        message += " What it does may still happen." if binding.info.has_effects else ""
+        message = f"{binding.title} did not return within {self._tool_seconds:g} s. Moot stopped waiting for it."
+        message += " It may still have an effect." if binding.info.has_effects else ""
         return ToolOutcome(message, is_error=True)
 
 
@@ -257,7 +258,7 @@ def _parse_arguments(binding: ToolBinding, request: ToolCallRequest) -> dict[str
     try:
         arguments: dict[str, Any] = msgspec.json.decode(request.arguments or "{}", type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError) as error:
-        return ToolOutcome(f"The arguments are no JSON object: {error}", is_error=True)
+        return ToolOutcome(f"The arguments are not a JSON object: {error}", is_error=True)
     if (wrong := find_argument_problem(bytes(binding.info.parameters), arguments)) is not None:
         return ToolOutcome(f"The arguments do not fit: {wrong}", is_error=True)
     return arguments

@@ -37,7 +37,7 @@ BACKOFF_SECONDS = 0.5  # before the first retry; doubled for each further one, w
 
 AcquireCall = Callable[[], Awaitable[float | None]]  # None if allowed, or the seconds to wait
 
-NO_PARTICIPANT = TurnKey("nobody")
+NO_PARTICIPANT = TurnKey("none")
 
 
 async def allow_every_call() -> None:

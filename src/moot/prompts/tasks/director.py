@@ -93,23 +93,23 @@ def decide_by_rules(context: DirectorContext) -> SpeakerSelected | None:
     """Return None if the rules allow more than one choice; then a model decides."""
     turns = context.previous_turns[-MAX_SILENT_TURNS:]
     if not context.participants:
-        return _make_decision(context, LESSON_ENDS, "Nobody is left who could speak.")
+        return _make_decision(context, LESSON_ENDS, "No participant can speak.")
     if context.turn >= context.max_turns:
         taken = "The one turn was taken." if context.max_turns == 1 else f"All {context.max_turns} turns were taken."
         return _make_decision(context, LESSON_ENDS, taken)
     if len(turns) == MAX_SILENT_TURNS and all(one.is_silent for one in turns):
-        return _make_decision(context, LESSON_ENDS, "Two turns in a row came to nothing.")
+        return _make_decision(context, LESSON_ENDS, "Two turns in a row were empty.")
     if len(context.participants) == 1:
         alone = context.participants[0]
         if context.turn == 0 or (
             context.previous_turns and alone.id not in {one.participant for one in context.previous_turns}
         ):
-            return _make_decision(context, alone.id, f"Only {alone.name} is here.")
+            return _make_decision(context, alone.id, f"Only {alone.name} can speak.")
         silent = context.previous_turns and context.previous_turns[-1].is_silent
         answered = "could not answer" if silent else "has answered"
         return _make_decision(context, USER_SPEAKS_NEXT, f"{alone.name} {answered}.")
     if context.turn == 0 and context.trigger in {who.id for who in context.participants}:
-        return _make_decision(context, context.trigger or "", "Chosen to begin.")
+        return _make_decision(context, context.trigger or "", "Selected as the first speaker.")
     if named := _find_addressed_participant(context):
         return _make_decision(context, named.id, f"The user spoke to {named.name}.")
     if QUESTION_MARK_PATTERN.search(context.last_user_message) and all(one.is_silent for one in context.previous_turns):

@@ -46,27 +46,28 @@ ProgressCallback = Callable[[float, str], Awaitable[None]]
 class AskInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The question goes to exactly one of: a preset, models, an existing discussion."""
 
-    question: Annotated[MessageText, Meta(description="What to ask them.")]
-    preset: Annotated[Id | None, Meta(description="The name or the id of a saved preset; list_presets names them.")] = (
+    question: Annotated[MessageText, Meta(description="The question for the participants.")]
+    preset: Annotated[Id | None, Meta(description="The name or id of a saved preset. list_presets returns them.")] = (
         None
     )
     models: Annotated[
         Annotated[list[ModelName], Meta(min_length=1, max_length=24)] | None,
-        Meta(description="The models to ask, each as provider/model. One may be named twice."),
+        Meta(description="The models to ask, each as provider/model. A model may occur twice."),
     ] = None
     mode: Annotated[
         ModeName | None,
         Meta(
-            description="How they speak: single, parallel (each for itself), consensus (in turn, hearing each "
-            "other), debate (alone, then having read the others, and one sums up), advisors, directed. Left out, it "
-            "is that of the preset, or single for one model and parallel for several."
+            description="How the models answer: single (one model), parallel (independently), consensus (in rounds, "
+            "reading each other), debate (first alone, then as rebuttals, with a synthesis), advisors (each as a "
+            "private advisor), directed (one at a time, selected by a director). Default: the mode of the preset, or "
+            "single for one model and parallel for several."
         ),
     ] = None
     discussion: Annotated[
-        Id | None, Meta(description="The id of a discussion to go on with, instead of a new one.")
+        Id | None, Meta(description="The id of a discussion to continue. Default: a new discussion.")
     ] = None
     max_cost_usd: Annotated[
-        MaxCostUsd | None, Meta(description="Begin nothing more once it has cost so many US dollars.")
+        MaxCostUsd | None, Meta(description="Start no further turns once the run has cost this much (US dollars).")
     ] = None
 
 
@@ -100,7 +101,7 @@ def render_answers(answers: tuple[ParticipantAnswer, ...]) -> str:
     text = "\n\n".join(blocks) or "No participant answered."
     if len(text) <= MAX_RESULT_CHARS:
         return text
-    return f"{text[:MAX_RESULT_CHARS]}\n\n[The rest is left out: read_discussion gives all of it.]"
+    return f"{text[:MAX_RESULT_CHARS]}\n\n[The rest is omitted. read_discussion returns the whole text.]"
 
 
 def _answer_blocks(one: ParticipantAnswer, *, alone: bool) -> Iterator[str]:
@@ -223,7 +224,7 @@ class AskRunner:
         discussion = await self._stores.discussions.get_discussion(caller.tenant, id)
         if request.mode not in {None, discussion.mode}:
             raise UsageError(
-                f"mode: this discussion is a {discussion.mode}. Leave mode out, or start a new discussion."
+                f"mode: this discussion has the mode {discussion.mode}. Omit mode, or start a new discussion."
             )
         await self._limits.count_run_start(caller.account, discussion.mode)
         return await self._discussion_service.send_message(

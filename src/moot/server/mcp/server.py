@@ -24,8 +24,8 @@ from moot.types.accounts import Caller
 from moot.types.errors import MootError
 
 INSTRUCTIONS = (
-    "Moot puts several language models around one table. Use ask to put a question to a preset or to models; "
-    "the discussion that it names can be gone on with, and read."
+    "In Moot, several language models answer one question and discuss it. Use ask to put a question to a preset or to "
+    "models. It returns the id of the discussion: continue the discussion with ask, or read it with read_discussion."
 )
 
 

@@ -28,22 +28,22 @@ PART_CHARS = 100_000  # of a transcript in one result: MCP clients limit the siz
 
 
 class NoInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A tool that takes nothing."""
+    """The input of a tool without arguments."""
 
 
 class ListDiscussionsInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    q: Annotated[str, Meta(max_length=500, description="Words in titles and messages; none lists all.")] = ""
+    q: Annotated[str, Meta(max_length=500, description="Words in titles and messages. Default: all discussions.")] = ""
     limit: Annotated[int, Meta(ge=1, le=50)] = 20
 
 
 class ReadDiscussionInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    discussion: Annotated[Id, Meta(description="Its id, as ask and list_discussions tell it.")]
-    part: Annotated[int, Meta(ge=1, le=10_000, description="A long one comes in parts.")] = 1
+    discussion: Annotated[Id, Meta(description="The id of a discussion, from ask or list_discussions.")]
+    part: Annotated[int, Meta(ge=1, le=10_000, description="The part to return. A long transcript has several.")] = 1
 
 
 class SearchKnowledgeInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    q: Annotated[str, Meta(min_length=1, max_length=500, description="What to look for.")]
-    project: Annotated[Id | None, Meta(description="The name or the id of a project; left out, all.")] = None
+    q: Annotated[str, Meta(min_length=1, max_length=500, description="What to search for.")]
+    project: Annotated[Id | None, Meta(description="The name or id of a project. Default: all projects.")] = None
     limit: Annotated[int, Meta(ge=1, le=50)] = 10
 
 
@@ -86,9 +86,9 @@ class McpTools:
         tools = (
             McpTool(
                 name="ask",
-                title="Ask several models at one table",
+                title="Ask several models",
                 description="Put a question to a saved preset or to models, in a mode such as debate, and wait for "
-                "what they say. The answer names the discussion, which can be gone on with and read.",
+                "the answers. The result has the id of the discussion, to continue or to read it.",
                 input_type=AskInput,
                 handler=self._ask_question,
                 read_only=False,
@@ -96,28 +96,28 @@ class McpTools:
             McpTool(
                 name="list_presets",
                 title="List saved presets",
-                description="Tell which presets there are: who sits there, and how they speak.",
+                description="List the saved presets with their modes and participants.",
                 input_type=NoInput,
                 handler=self._list_presets,
             ),
             McpTool(
                 name="list_discussions",
                 title="List or search discussions",
-                description="Tell which discussions there are, newest first, or those with all the words of q.",
+                description="List the discussions, newest first. With q, list those that contain all its words.",
                 input_type=ListDiscussionsInput,
                 handler=self._list_discussions,
             ),
             McpTool(
                 name="read_discussion",
                 title="Read a discussion",
-                description="Give all that was said in a discussion, as Markdown.",
+                description="Return the transcript of a discussion as Markdown.",
                 input_type=ReadDiscussionInput,
                 handler=self._read_discussion,
             ),
             McpTool(
                 name="search_knowledge",
                 title="Search knowledge",
-                description="Find what was learnt in the discussions of projects: decisions, problems, solutions.",
+                description="Search the insights of projects, such as decisions, problems and solutions.",
                 input_type=SearchKnowledgeInput,
                 handler=self._search_knowledge,
             ),
@@ -143,7 +143,7 @@ class McpTools:
     async def _list_presets(self, caller: Caller, _: NoInput, __: ProgressCallback) -> ToolOutput:
         page = await self._stores.presets.list_presets(caller.tenant, limit=100)
         lines = [f"- {one.name} ({one.id}): {one.mode}, {_participant_list(one.participants)}" for one in page.presets]
-        return _list_output(lines, {"presets": page.presets}, "There is no preset yet: ask models instead.")
+        return _list_output(lines, {"presets": page.presets}, "There are no presets yet. Ask models instead.")
 
     async def _list_discussions(self, caller: Caller, query: ListDiscussionsInput, _: ProgressCallback) -> ToolOutput:
         page = await self._stores.discussions.list_discussions(caller.tenant, limit=query.limit, q=query.q or None)
@@ -156,10 +156,10 @@ class McpTools:
         text = b"".join([chunk async for chunk in chunks]).decode()
         parts = max(1, -(-len(text) // PART_CHARS))
         if request.part > parts:
-            raise UsageError(f"part: this discussion has {parts}.")
+            raise UsageError(f"part: too high. The last part of this discussion is {parts}.")
         shown = text[(request.part - 1) * PART_CHARS : request.part * PART_CHARS]
         if request.part < parts:
-            shown += f"\n\n[Part {request.part} of {parts}: ask for part {request.part + 1}.]"
+            shown += f"\n\n[Part {request.part} of {parts}. Continue with part {request.part + 1}.]"
         return ToolOutput(shown, {"discussion": discussion.id, "part": request.part, "parts": parts})
 
     async def _search_knowledge(self, caller: Caller, query: SearchKnowledgeInput, _: ProgressCallback) -> ToolOutput:

@@ -251,7 +251,7 @@ def parse_messages(request: CompletionRequest, participants: Sequence[Participan
     question_files = tuple(_message_files(last, last_index))
     text = _message_text(last, last_index)
     if not text.strip() and not question_files:
-        raise UsageError(f"messages[{last_index}].content: it is empty: write something.")
+        raise UsageError(f"messages[{last_index}].content: it is empty. Send text or a file.")
     return CompletionInput(
         system="\n\n".join(filter(None, instructions)),
         question_text=_user_text(last, text),
