@@ -1,1 +1,1 @@
-"""Measurements of Moot; every figure comes from a run on the machine that prints it."""
+"""Benchmarks of Moot. Each one is a module: `python -m bench.NAME` measures on this machine and prints the results."""

@@ -1,4 +1,4 @@
-"""An empty database for each measurement: a file of SQLite, or a database of a Postgres that runs as it comes."""
+"""Create an empty database for each measurement: an SQLite file, or a database on a Postgres server with default config."""
 
 import tempfile
 import warnings
@@ -23,16 +23,16 @@ class Postgres(Struct, frozen=True):
 
 
 class Workspace(Struct, frozen=True):
-    """Where a measurement takes place; `postgres` is the process whose children do the database's work."""
+    """The folder and the database of a measurement. `postgres_pid` is the parent of the Postgres server processes."""
 
     folder: Path
     url: str
-    postgres: int | None = None
+    postgres_pid: int | None = None
 
 
 @contextmanager
-def postgres() -> Iterator[Postgres | None]:
-    """Run a Postgres with its usual settings; None where it is not installed."""
+def run_postgres() -> Iterator[Postgres | None]:
+    """Run a Postgres server with default config; yield None if the package is not installed."""
     if not find_spec(PACKAGE):
         yield None
         return
@@ -46,7 +46,7 @@ def postgres() -> Iterator[Postgres | None]:
 
 @asynccontextmanager
 async def create_workspace(server: Postgres | None) -> AsyncIterator[Workspace]:
-    """Give a folder and an empty database, of SQLite where no Postgres is given, and take both away."""
+    """Create a folder and an empty database, and delete both at the end; without a Postgres server, use SQLite."""
     with tempfile.TemporaryDirectory(prefix="moot-bench-") as name:
         folder = Path(name)
         if server is None:

@@ -1,7 +1,7 @@
-"""What Moot adds to a debate: its wall time beside the longest calls of its stages, which nothing can go below.
+"""Measure the overhead of Moot in a debate: its duration, relative to the model calls on its critical path alone.
 
-Run `python -m bench.debate`. Models are scripts in the same process: in ours for a run that is not stored, in `moot serve`
-for a run that is stored, in SQLite or Postgres, and read by a client of server-sent events. Linux only.
+Run `python -m bench.debate`. Models are scripts. A run without a database executes in this process, as in `moot ask`.
+A stored run executes in `moot serve`, with SQLite or Postgres, and a client reads its server-sent events. Linux only.
 """
 
 import argparse
@@ -18,9 +18,9 @@ import msgspec
 import uvloop
 from msgspec import Struct
 
-from bench.databases import Postgres, create_workspace, postgres
-from bench.debaters import QUESTION, debater_scripts, measure_bare_calls, scripted_seconds
-from bench.processes import moot_serve
+from bench.databases import Postgres, create_workspace, run_postgres
+from bench.debate_scripts import QUESTION, build_debate_scripts, compute_scripted_seconds, measure_bare_calls
+from bench.processes import run_moot_server
 from moot.engine.runs.ephemeral import EphemeralRun, RunLog
 from moot.engine.turns.model_caller import ModelCaller
 from moot.providers.keys import KeyRing
@@ -38,73 +38,76 @@ MAX_OVERHEAD_PERCENT = 2.0
 REQUIRED_EVENTS = (SummaryMade, ClaimsExtracted, RankingMade)
 
 ScriptsByLane = dict[str, Script]
-Debate = Callable[[ScriptsByLane], Awaitable["DebateTiming"]]
+RunDebate = Callable[[ScriptsByLane], Awaitable["DebateTiming"]]
 
 
 class DebateTiming(Struct, frozen=True):
-    """`synthesis` is how long after the last answer of the debate the synthesis started."""
+    """`synthesis` is the delay in seconds from the last turn of the debate stage to the start of the synthesis."""
 
     seconds: float
     synthesis: float
 
 
-class Row(Struct, frozen=True):
-    where: str
+class DebateResult(Struct, frozen=True):
+    storage: str
     lanes: int
-    written: float
-    slept: float
-    took: float
+    computed: float
+    bare_calls: float
+    duration: float
     synthesis_ms: float
 
     @property
-    def percent(self) -> float:
-        return 100 * (self.took / self.slept - 1)
+    def overhead_percent(self) -> float:
+        return 100 * (self.duration / self.bare_calls - 1)
 
 
-def debate_timing(events: Sequence[Event], seconds: float) -> DebateTiming:
-    """Read the figures from the log, once it is sure that nothing was left out."""
+def read_timing(events: Sequence[Event], seconds: float) -> DebateTiming:
+    """Return the timing from the event log, and check that the run completed with all events."""
     assert isinstance(events[-1], RunEnded)
     assert events[-1].status == "completed", events[-1]
-    assert all(any(isinstance(event, kind) for event in events) for kind in REQUIRED_EVENTS), "not all was found"
+    assert all(any(isinstance(event, kind) for event in events) for kind in REQUIRED_EVENTS), "an event is missing"
     answers = [event.at for event in events if isinstance(event, TurnEnded) and event.stage == "debate"]
-    begun = [event.at for event in events if isinstance(event, TurnStarted) and event.stage == "synthesis"]
-    return DebateTiming(seconds, min(begun) - max(answers))
+    started = [event.at for event in events if isinstance(event, TurnStarted) and event.stage == "synthesis"]
+    return DebateTiming(seconds, min(started) - max(answers))
 
 
-async def debate_inline(scripts: ScriptsByLane) -> DebateTiming:
-    """Debate as `moot ask` does."""
+async def run_inline_debate(scripts: ScriptsByLane) -> DebateTiming:
+    """Run a debate in this process, as `moot ask` does."""
     provider, events = ScriptedProvider(Scripts(scripts)), list[Event]()
     plan = RunPlan(mode="debate", participants=make_participants(tuple(scripts)))
-    chains = {who.id: [ResolvedModel(who.model, provider, who.model, KeyRing(()))] for who in plan.participants}
+    chains = {p.id: [ResolvedModel(p.model, provider, p.model, KeyRing(()))] for p in plan.participants}
     run = EphemeralRun(plan=plan, question=user_message(QUESTION), chains=chains)
-    began = time.monotonic()
+    start_time = time.monotonic()
     await run.execute(RunLog(events.extend), ModelCaller(), StopSignal())
-    return debate_timing(events, time.monotonic() - began)
+    return read_timing(events, time.monotonic() - start_time)
 
 
 @asynccontextmanager
-async def debate_on_server(server: Postgres | None, scripts: ScriptsByLane) -> AsyncIterator[Debate]:
-    """Debate in `moot serve`, measured by a client that creates the discussion and reads the run's events."""
-    async with create_workspace(server) as place:
-        script = place.folder / "debaters.yaml"
+async def serve_debates(server: Postgres | None, scripts: ScriptsByLane) -> AsyncIterator[RunDebate]:
+    """Start `moot serve`, and yield a function that runs a debate as a client and reads the event stream."""
+    async with create_workspace(server) as workspace:
+        script = workspace.folder / "debate_scripts.yaml"
         script.write_bytes(msgspec.yaml.encode(scripts))
         settings = f'[providers.scripted]\nscript = "{script}"\n'
-        async with moot_serve(place.folder, place.url, settings) as served, aiohttp.ClientSession() as http:
-            await served.wait_until_answered("/readyz")
+        async with (
+            run_moot_server(workspace.folder, workspace.url, settings) as moot_server,
+            aiohttp.ClientSession() as http,
+        ):
+            await moot_server.wait_for_response("/readyz")
 
-            async def debate(scripts: ScriptsByLane) -> DebateTiming:
-                began = time.monotonic()
-                events = await _run_debate(http, served.url, [f"scripted/{lane}" for lane in scripts])
-                return debate_timing(events, time.monotonic() - began)
+            async def run_debate(scripts: ScriptsByLane) -> DebateTiming:
+                start_time = time.monotonic()
+                events = await _request_debate(http, moot_server.url, [f"scripted/{lane}" for lane in scripts])
+                return read_timing(events, time.monotonic() - start_time)
 
-            yield debate
+            yield run_debate
 
 
-async def _run_debate(http: aiohttp.ClientSession, url: str, models: Sequence[str]) -> list[Event]:
+async def _request_debate(http: aiohttp.ClientSession, url: str, models: Sequence[str]) -> list[Event]:
     body = {"message": QUESTION, "mode": "debate", "participants": models}
-    async with http.post(f"{url}/api/discussions", json=body) as opened:
-        assert opened.status == 201, await opened.text()
-        run = (await opened.json())["run"]["id"]
+    async with http.post(f"{url}/api/discussions", json=body) as response:
+        assert response.status == 201, await response.text()
+        run = (await response.json())["run"]["id"]
     events: list[Event] = []
     async with http.get(f"{url}/api/runs/{run}/events") as stream:
         async for line in stream.content:
@@ -115,59 +118,59 @@ async def _run_debate(http: aiohttp.ClientSession, url: str, models: Sequence[st
     return events
 
 
-async def measure_debate(where: str, debate: Debate, scripts: ScriptsByLane, rounds: int) -> Row:
-    """Take turns with the bare calls, so that both have the same machine; medians of each."""
-    await debate(scripts)  # everything is loaded
-    slept, found = [], []
+async def measure_debate(storage: str, run_debate: RunDebate, scripts: ScriptsByLane, rounds: int) -> DebateResult:
+    """Alternate between the bare calls and the debate, so that other processes affect both, and return the medians."""
+    await run_debate(scripts)  # warm up: load modules and fill caches
+    bare_calls, timings = [], []
     for _ in range(rounds):
-        slept.append(await measure_bare_calls(scripts))
-        found.append(await debate(scripts))
-    return Row(
-        where=where,
+        bare_calls.append(await measure_bare_calls(scripts))
+        timings.append(await run_debate(scripts))
+    return DebateResult(
+        storage=storage,
         lanes=len(scripts),
-        written=scripted_seconds(scripts),
-        slept=median(slept),
-        took=median(one.seconds for one in found),
-        synthesis_ms=1e3 * median(one.synthesis for one in found),
+        computed=compute_scripted_seconds(scripts),
+        bare_calls=median(bare_calls),
+        duration=median(timing.seconds for timing in timings),
+        synthesis_ms=1e3 * median(timing.synthesis for timing in timings),
     )
 
 
-async def measure_all(server: Postgres | None, rounds: int) -> list[Row]:
+async def measure_all(server: Postgres | None, rounds: int) -> list[DebateResult]:
     rows = []
     for lanes in LANES:
-        scripts = debater_scripts(lanes)
-        rows.append(await measure_debate("`moot ask`", debate_inline, scripts, rounds))
-        async with debate_on_server(None, scripts) as debate:
-            rows.append(await measure_debate("SQLite", debate, scripts, rounds))
+        scripts = build_debate_scripts(lanes)
+        rows.append(await measure_debate("`moot ask`", run_inline_debate, scripts, rounds))
+        async with serve_debates(None, scripts) as run_debate:
+            rows.append(await measure_debate("SQLite", run_debate, scripts, rounds))
         if server is not None:
-            async with debate_on_server(server, scripts) as debate:
-                rows.append(await measure_debate(f"Postgres {server.version}", debate, scripts, rounds))
+            async with serve_debates(server, scripts) as run_debate:
+                rows.append(await measure_debate(f"Postgres {server.version}", run_debate, scripts, rounds))
     return rows
 
 
-def show(rows: Sequence[Row]) -> None:
+def print_report(rows: Sequence[DebateResult]) -> None:
     print(
         f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}, Python {platform.python_version()}; "
         f"load {os.getloadavg()[0]:.1f}\n"
     )
-    print("| a debate | lanes | as written, s | as slept, s | took, s | above, % | synthesis after, ms | |")
+    print("| storage | lanes | computed, s | bare calls, s | debate, s | overhead, % | synthesis delay, ms | |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
     for row in rows:
-        goal = "met" if row.percent <= MAX_OVERHEAD_PERCENT else "not met"
-        figures = f"{row.written:.3f} | {row.slept:.3f} | {row.took:.3f} | {row.percent:.2f}"
-        print(f"| {row.where} | {row.lanes} | {figures} | {row.synthesis_ms:.1f} | {goal} |")
+        verdict = "met" if row.overhead_percent <= MAX_OVERHEAD_PERCENT else "not met"
+        cells = f"{row.computed:.3f} | {row.bare_calls:.3f} | {row.duration:.3f} | {row.overhead_percent:.2f}"
+        print(f"| {row.storage} | {row.lanes} | {cells} | {row.synthesis_ms:.1f} | {verdict} |")
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(prog="python -m bench.debate", description=__doc__)
-    options.add_argument("--quick", action="store_true", help="one round each; its figures are rough")
-    options.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE as well")
-    chosen = options.parse_args()
-    with postgres() as server:
-        rows = uvloop.run(measure_all(server, 1 if chosen.quick else 3))
-    show(rows)
-    if chosen.json:
-        chosen.json.write_bytes(msgspec.json.format(msgspec.json.encode(rows), indent=2) + b"\n")
+    parser = argparse.ArgumentParser(prog="python -m bench.debate", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one round each; its results are not precise")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to FILE as JSON")
+    arguments = parser.parse_args()
+    with run_postgres() as server:
+        rows = uvloop.run(measure_all(server, 1 if arguments.quick else 3))
+    print_report(rows)
+    if arguments.json:
+        arguments.json.write_bytes(msgspec.json.format(msgspec.json.encode(rows), indent=2) + b"\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-// Counts frames, long tasks, and how long after a key the next frame was painted.
+// Counts frames, adds up the duration of long tasks, and measures the time from a key event to the next frame.
 window.probe = (() => {
-  const began = performance.now();
+  const startTime = performance.now();
   let frames = 0;
   let long = 0;
   let running = true;
@@ -30,7 +30,7 @@ window.probe = (() => {
     stop() {
       running = false;
       tasks.disconnect();
-      return { frames, long, keys, seconds: (performance.now() - began) / 1000 };
+      return { frames, long, keys, seconds: (performance.now() - startTime) / 1000 };
     },
   };
 })();

@@ -1,4 +1,4 @@
-"""Processes that a measurement starts, speaks with line by line, times, and ends. CPU clocks are those of Linux."""
+"""Start, control and terminate the processes of a benchmark, and read their CPU time. Linux only."""
 
 import asyncio
 import os
@@ -16,14 +16,16 @@ RATES = ("requests", "model_requests", "messages", "debates", "model_calls")
 UNLIMITED_RATES = "\n[rates]\n" + "".join(f"{name}_per_minute = 10_000_000\n" for name in RATES)
 MOOT = Path(sys.executable).parent / "moot"
 POLL_SECONDS = 0.005
-CLOSED_ADDRESS = "http://127.0.0.1:1/v1"  # where nothing listens
+CLOSED_ADDRESS = "http://127.0.0.1:1/v1"  # no server listens on this port
 LOCAL_SERVER_VARIABLES = ("OLLAMA_BASE_URL", "LMSTUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_URL")
-MAX_LINE_BYTES = 2**28  # bytes of a line: the report of all readers
+MAX_LINE_BYTES = 2**28  # the report of all readers is one line
 EXIT_TIMEOUT_SECONDS = 20.0
-LOG_TAIL_CHARACTERS = 4000  # characters
+LOG_TAIL_CHARACTERS = 4000
 
 
 class ChildProcess:
+    """A benchmark process; each message on its standard input and output is one line."""
+
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
 
@@ -39,7 +41,7 @@ class ChildProcess:
     async def read_line(self) -> bytes:
         assert self._process.stdout
         line = await self._process.stdout.readline()
-        assert line, "a process of the measurement has ended"
+        assert line, "a process of the benchmark has ended"
         return line.strip()
 
     def close_input(self) -> None:
@@ -49,7 +51,7 @@ class ChildProcess:
 
 @asynccontextmanager
 async def run_child(module: str, *arguments: str) -> AsyncIterator[ChildProcess]:
-    """Run a module of the benchmark until the block ends."""
+    """Run a module of the benchmark as a process, and terminate it at the end of the block."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", module, *arguments, stdin=pipe, stdout=pipe, cwd=ROOT, limit=MAX_LINE_BYTES
@@ -57,10 +59,12 @@ async def run_child(module: str, *arguments: str) -> AsyncIterator[ChildProcess]
     try:
         yield ChildProcess(process)
     finally:
-        await _end_process(process)
+        await _terminate_process(process)
 
 
 class MootProcess:
+    """A process of `moot serve`, with its URL and log file."""
+
     def __init__(self, process: asyncio.subprocess.Process, url: str, start_time: float, log: Path) -> None:
         self._process = process
         self._log = log
@@ -71,12 +75,12 @@ class MootProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    def show_log(self) -> None:
-        """Show the last words of the server, where something went wrong."""
+    def print_log(self) -> None:
+        """Print the end of the server log after an error."""
         sys.stderr.write(self._log.read_text("utf-8")[-LOG_TAIL_CHARACTERS:])
 
-    async def wait_until_answered(self, path: str) -> float:
-        """Wait until a path is answered, and return how many seconds after the start that was."""
+    async def wait_for_response(self, path: str) -> float:
+        """Poll a path until the response status is 200, and return the seconds since the process started."""
         async with aiohttp.ClientSession() as http:
             while True:
                 assert self._process.returncode is None, "moot serve has ended"
@@ -88,56 +92,56 @@ class MootProcess:
 
 
 @asynccontextmanager
-async def moot_serve(
-    folder: Path, database_url: str, settings: str = "", *, auth: str = "local", limited: bool = False
+async def run_moot_server(
+    folder: Path, database_url: str, settings: str = "", *, auth: str = "local", rate_limits: bool = False
 ) -> AsyncIterator[MootProcess]:
-    """Start `moot serve` on a free port and end it; unless `limited`, one may call as often as one likes."""
+    """Run `moot serve` on a free port; by default, without rate limits for requests."""
     config = folder / "moot.toml"
-    config.write_text(settings if limited else settings + UNLIMITED_RATES, encoding="utf-8")
-    port = _free_port()
+    config.write_text(settings if rate_limits else settings + UNLIMITED_RATES, encoding="utf-8")
+    port = _find_free_port()
     path = folder / "serve.log"
     with path.open("ab") as log:
-        began = time.monotonic()
+        start_time = time.monotonic()
         process = await asyncio.create_subprocess_exec(
             *(str(MOOT), "serve", "--port", str(port), "--config", str(config)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             cwd=folder,
-            env={**_environment(folder), "MOOT_DATABASE_URL": database_url, "MOOT_AUTH": auth},
+            env={**_build_environment(folder), "MOOT_DATABASE_URL": database_url, "MOOT_AUTH": auth},
         )
-    server = MootProcess(process, f"http://127.0.0.1:{port}", began, path)
+    server = MootProcess(process, f"http://127.0.0.1:{port}", start_time, path)
     try:
         yield server
     except Exception:
-        server.show_log()
+        server.print_log()
         raise
     finally:
-        await _end_process(process)
+        await _terminate_process(process)
 
 
-def cpu_seconds(pid: int) -> float:
-    """Return the CPU time that all threads of a process have used, user and system; 0 if it is gone."""
+def read_cpu_seconds(pid: int) -> float:
+    """Return the CPU seconds of all threads of a process, user and system; 0 if the process has ended."""
     try:
-        return time.clock_gettime((~pid << 3) | 2)  # how Linux names the CPU clock of another process
+        return time.clock_gettime((~pid << 3) | 2)  # the id of the CPU clock of another process on Linux
     except OSError:
         return 0.0
 
 
-def child_pids(pid: int) -> list[int]:
-    found = []
+def list_child_pids(pid: int) -> list[int]:
+    children = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             parent = int(stat.read_text("utf-8").rpartition(")")[2].split()[1])
-        except OSError:  # it ended while we looked
+        except OSError:  # the process ended during the loop
             continue
         if parent == pid:
-            found.append(int(stat.parent.name))
-    return found
+            children.append(int(stat.parent.name))
+    return children
 
 
-def _environment(folder: Path) -> Mapping[str, str]:
-    """A machine without keys, servers and settings of its own."""
+def _build_environment(folder: Path) -> Mapping[str, str]:
+    """Return environment variables without API keys, local model servers or user config."""
     return {
         "PATH": os.environ.get("PATH", ""),
         "HOME": str(folder),
@@ -148,14 +152,14 @@ def _environment(folder: Path) -> Mapping[str, str]:
     }
 
 
-def _free_port() -> int:
-    with create_server(("127.0.0.1", 0)) as listening:
-        port: int = listening.getsockname()[1]
+def _find_free_port() -> int:
+    with create_server(("127.0.0.1", 0)) as server_socket:
+        port: int = server_socket.getsockname()[1]
         return port
 
 
-async def _end_process(process: asyncio.subprocess.Process) -> None:
-    """Ask a process to end, and end it if it does not."""
+async def _terminate_process(process: asyncio.subprocess.Process) -> None:
+    """Terminate a process, and kill it after a timeout."""
     if process.returncode is None:
         process.terminate()
     try:

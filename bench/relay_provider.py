@@ -1,7 +1,8 @@
-"""A provider in a process of its own: 20 chunks a second in each stream, each with the time at which it was sent.
+"""A provider server in its own process: each stream has 20 chunks per second, and the text of a chunk is its send time.
 
-The model asked for is the plan. `held-400` waits until all streams are there and the word is given, then sends 400
-chunks; `soon-40` begins a moment after it was asked, as a model does that thinks first.
+The model name in the request selects the response. For `held-400`, the server waits for all requests and for the start
+command, then streams 400 chunks. For `delayed-40`, it streams 40 chunks after one second, like a model with a slow
+first token.
 """
 
 import asyncio
@@ -15,62 +16,64 @@ from typing import cast
 
 import uvloop
 
-from bench.frames import FORMATS
-from bench.server import END, HEAD, allow_many_files
+from bench.provider_frames import FORMATS
+from bench.provider_server import END, HEAD, raise_open_file_limit
 
-RATE = 20  # chunks a second of each stream
-TURNS = 20  # the streams are written in so many turns, not all at the same moment
-STAMP = 20  # characters of a time and a space
-FIRST_CHUNK_SECONDS = 1.0  # seconds, as a model takes; by then the run's reader is there
+RATE = 20  # chunks per second of each stream
+WRITE_SLOTS = 20  # parts of an interval; each stream writes in one of them
+TIMESTAMP_LENGTH = 20  # characters of a timestamp and a space
+FIRST_CHUNK_SECONDS = 1.0  # delay of the model; the reader of the run connects in this time
 
-STYLE = FORMATS[b"/chat/completions"]
-_plan = re.compile(rb'"model":"(held|soon)-(\d+)"')
+FRAME_FORMAT = FORMATS[b"/chat/completions"]
+_model = re.compile(rb'"model":"(held|delayed)-(\d+)"')
 _length = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 
 
-class Streams:
-    """All streams at one timer; those that are held wait until they may `begin`."""
+class StreamScheduler:
+    """Writes the chunks of all streams with one timer. Held streams wait for `start_held_streams`."""
 
     def __init__(self, expected: int) -> None:
         self.all_held = asyncio.Event()
         self._expected = expected
         self._held_streams: list[tuple[asyncio.Transport, int]] = []
-        self._turns: list[dict[asyncio.Transport, Iterator[int]]] = [{} for _ in range(TURNS)]
-        self._places = count()
+        self._slots: list[dict[asyncio.Transport, Iterator[int]]] = [{} for _ in range(WRITE_SLOTS)]
+        self._slot_numbers = count()
 
-    def hold(self, transport: asyncio.Transport, chunks: int) -> None:
+    def hold_stream(self, transport: asyncio.Transport, chunks: int) -> None:
         self._held_streams.append((transport, chunks))
         if len(self._held_streams) == self._expected:
             self.all_held.set()
 
-    def join(self, transport: asyncio.Transport, chunks: int) -> None:
-        self._turns[next(self._places) % TURNS][transport] = iter(range(chunks))
+    def add_stream(self, transport: asyncio.Transport, chunks: int) -> None:
+        self._slots[next(self._slot_numbers) % WRITE_SLOTS][transport] = iter(range(chunks))
 
-    def leave(self, transport: asyncio.Transport) -> None:
-        for turn in self._turns:
-            turn.pop(transport, None)
+    def remove_stream(self, transport: asyncio.Transport) -> None:
+        for slot in self._slots:
+            slot.pop(transport, None)
 
-    def begin(self) -> None:
+    def start_held_streams(self) -> None:
         for transport, chunks in self._held_streams:
-            self.join(transport, chunks)
+            self.add_stream(transport, chunks)
 
-    async def run(self) -> None:
+    async def write_chunks(self) -> None:
         loop = asyncio.get_running_loop()
-        began = loop.time()
-        before, after = STYLE.chunk("0" * STAMP, 0).split(b"0" * STAMP)
+        start_time = loop.time()
+        before, after = FRAME_FORMAT.encode_chunk("0" * TIMESTAMP_LENGTH, 0).split(b"0" * TIMESTAMP_LENGTH)
         for tick in count():
-            await asyncio.sleep(began + tick / (RATE * TURNS) - loop.time())
-            turn = self._turns[tick % TURNS]
-            for transport, numbers in tuple(turn.items()):
+            await asyncio.sleep(start_time + tick / (RATE * WRITE_SLOTS) - loop.time())
+            slot = self._slots[tick % WRITE_SLOTS]
+            for transport, numbers in tuple(slot.items()):
                 if next(numbers, None) is not None:
-                    transport.write(b"%b%0*.6f %b" % (before, STAMP - 1, time.monotonic(), after))
+                    transport.write(b"%b%0*.6f %b" % (before, TIMESTAMP_LENGTH - 1, time.monotonic(), after))
                 else:
-                    del turn[transport]
-                    transport.write(STYLE.closing + END)
+                    del slot[transport]
+                    transport.write(FRAME_FORMAT.closing + END)
 
 
 class Connection(asyncio.Protocol):
-    def __init__(self, streams: Streams) -> None:
+    """A connection of the server; it parses one request and adds its stream to the scheduler."""
+
+    def __init__(self, streams: StreamScheduler) -> None:
         self._streams = streams
         self._received = b""
 
@@ -78,7 +81,7 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def connection_lost(self, _: Exception | None) -> None:
-        self._streams.leave(self._transport)
+        self._streams.remove_stream(self._transport)
 
     def data_received(self, data: bytes) -> None:
         self._received += data
@@ -87,35 +90,35 @@ class Connection(asyncio.Protocol):
         if not gap or len(body) < int(length[1] if length else 0):
             return
         self._received = b""
-        plan = _plan.search(body)
-        assert plan, "the model is the plan"
-        self._transport.write(HEAD + STYLE.opening)
-        chunks = int(plan[2])
-        if plan[1] == b"held":
-            self._streams.hold(self._transport, chunks)
+        model = _model.search(body)
+        assert model, "unknown model"
+        self._transport.write(HEAD + FRAME_FORMAT.opening)
+        chunks = int(model[2])
+        if model[1] == b"held":
+            self._streams.hold_stream(self._transport, chunks)
         else:
             loop = asyncio.get_running_loop()
-            loop.call_later(FIRST_CHUNK_SECONDS, self._streams.join, self._transport, chunks)
+            loop.call_later(FIRST_CHUNK_SECONDS, self._streams.add_stream, self._transport, chunks)
 
 
-async def serve(expected: int) -> None:
-    """Tell the port, then when all are there; begin at the first line that comes, and end with the input."""
+async def run_provider(expected: int) -> None:
+    """Print the port, then a line when all requests are held; start at the first input line, return at the end of input."""
     loop = asyncio.get_running_loop()
-    streams = Streams(expected)
+    streams = StreamScheduler(expected)
     server = await loop.create_server(lambda: Connection(streams), "127.0.0.1", 0, backlog=2048)
     print(server.sockets[0].getsockname()[1], flush=True)
     lines = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
-    running = asyncio.create_task(streams.run())
+    task = asyncio.create_task(streams.write_chunks())
     await streams.all_held.wait()
     print("all held", flush=True)
     await lines.readline()
-    streams.begin()
+    streams.start_held_streams()
     await lines.read()
-    running.cancel()
+    task.cancel()
 
 
 if __name__ == "__main__":
-    allow_many_files()
+    raise_open_file_limit()
     gc.disable()
-    uvloop.run(serve(int(sys.argv[1])))
+    uvloop.run(run_provider(int(sys.argv[1])))

@@ -1,7 +1,7 @@
-"""What it costs to cut a streamed answer into messages for Discord.
+"""Measure the CPU time to split a streamed answer into Discord messages.
 
-Run `python -m bench.segments`. Answers of prose, lists, code and tables come one character at a time, which is the
-dearest way for them to come.
+Run `python -m bench.segments`. The input is a string of prose, lists, code and tables. Each chunk of the stream is one
+character, which is the most expensive case.
 """
 
 import argparse
@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import median
 
-from bench.array import Goal, Row, show_goals
-from bench.frames import TEXT
+from bench.array import CpuTimes, Goal, print_goals
+from bench.provider_frames import TEXT
 from moot.discord.format.mentions import ChannelMember, ChannelMembers
 from moot.discord.format.message_formatter import DeliveryStyle, MessageFormatter
 from moot.discord.format.segmenter import Segmenter
@@ -31,8 +31,8 @@ TABLE = "| word | length |\n| --- | ---: |\n| provider | 8 |\n| chunk | 5 |\n"
 CreateSegmenter = Callable[[], Segmenter | MessageFormatter]
 
 
-def make_answer(kilobytes: int) -> str:
-    """Return an answer of this size, as models write them."""
+def build_answer(kilobytes: int) -> str:
+    """Return an answer string of this size, with the Markdown that models typically return."""
     sentences, blocks, size = TEXT.split(" . "), list[str](), 0
     while size < 1000 * kilobytes:
         number = len(blocks)
@@ -44,8 +44,8 @@ def make_answer(kilobytes: int) -> str:
     return "".join(blocks)[: 1000 * kilobytes]
 
 
-def measured_segmenters() -> dict[str, CreateSegmenter]:
-    """Return the measured segmenters by name; each call starts a new answer."""
+def list_segmenters() -> dict[str, CreateSegmenter]:
+    """Return a function for each measured case; it creates a segmenter for a new answer."""
     formatters: dict[str, CreateSegmenter] = {
         style: partial(
             MessageFormatter,
@@ -55,60 +55,63 @@ def measured_segmenters() -> dict[str, CreateSegmenter]:
         )
         for style in DELIVERY_STYLES
     }
-    return {"pieces alone": partial(Segmenter, sentences=False), **formatters}
+    return {"splitting only": partial(Segmenter, sentences=False), **formatters}
 
 
-def feed_seconds(create_segmenter: CreateSegmenter, text: str) -> float:
+def measure_segmenter(create_segmenter: CreateSegmenter, text: str) -> float:
+    """Return the CPU seconds to process this string."""
     segmenter = create_segmenter()
-    began = time.process_time()
+    start_time = time.process_time()
     for char in text:
         segmenter.feed(char)
     segmenter.flush() if isinstance(segmenter, MessageFormatter) else segmenter.finish_text()
-    return time.process_time() - began
+    return time.process_time() - start_time
 
 
-def measure(rounds: int) -> list[Row]:
-    """Measure all segmenters in turns, so that a busy minute affects all of them."""
-    texts = {size: make_answer(size) for size in SIZES}
-    spent: dict[str, dict[int, list[float]]] = {name: {size: [] for size in SIZES} for name in measured_segmenters()}
+def measure_segmenters(rounds: int) -> list[CpuTimes]:
+    """Alternate between the segmenters in each round, so that other processes affect all of them equally."""
+    texts = {size: build_answer(size) for size in SIZES}
+    cpu_times: dict[str, dict[int, list[float]]] = {name: {size: [] for size in SIZES} for name in list_segmenters()}
     for _ in range(rounds):
-        for name, begin in measured_segmenters().items():
+        for name, create_segmenter in list_segmenters().items():
             for size, text in texts.items():
-                spent[name][size].append(feed_seconds(begin, text))
-    return [Row(name, {size: median(seconds) for size, seconds in sizes.items()}) for name, sizes in spent.items()]
+                cpu_times[name][size].append(measure_segmenter(create_segmenter, text))
+    return [
+        CpuTimes(name, {size: median(seconds) for size, seconds in sizes.items()}) for name, sizes in cpu_times.items()
+    ]
 
 
-def goals(rows: Sequence[Row]) -> list[Goal]:
-    found = []
+def check_goals(rows: Sequence[CpuTimes]) -> list[Goal]:
+    goals = []
     for row in rows:
-        most = max(_microseconds(row, size) for size in SIZES)
-        found.append(Goal(f"{row.name}, a character", "<= 5 µs", f"{most:.2f} µs", most <= 5))
+        slowest = max(_compute_us_per_character(row, size) for size in SIZES)
+        goals.append(Goal(f"{row.name}, per character", "<= 5 µs", f"{slowest:.2f} µs", slowest <= 5))
         growth = row.seconds[200] / row.seconds[50]
-        found.append(Goal(f"{row.name}, 200 KB against 50 KB", "<= 5 x", f"{growth:.2f} x", growth <= 5))
-    return found
+        goals.append(Goal(f"{row.name}, 200 KB relative to 50 KB", "<= 5 x", f"{growth:.2f} x", growth <= 5))
+    return goals
 
 
-def _microseconds(row: Row, size: int) -> float:
+def _compute_us_per_character(row: CpuTimes, size: int) -> float:
     return 1000 * row.seconds[size] / size
 
 
-def show(rows: Sequence[Row], found: Sequence[Goal]) -> None:
+def print_report(rows: Sequence[CpuTimes], goals: Sequence[Goal]) -> None:
     print(
         f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}, Python {platform.python_version()}; "
         f"load {os.getloadavg()[0]:.1f}\n"
     )
-    print("| µs a character |", " | ".join(f"{size} KB" for size in SIZES), "|")
+    print("| µs per character |", " | ".join(f"{size} KB" for size in SIZES), "|")
     print("| --- |" + " ---: |" * len(SIZES))
     for row in rows:
-        print(f"| {row.name} |", " | ".join(f"{_microseconds(row, size):.2f}" for size in SIZES), "|")
-    show_goals(found)
+        print(f"| {row.name} |", " | ".join(f"{_compute_us_per_character(row, size):.2f}" for size in SIZES), "|")
+    print_goals(goals)
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(prog="python -m bench.segments", description=__doc__)
-    options.add_argument("--quick", action="store_true", help="a single round; its figures are rough")
-    rows = measure(1 if options.parse_args().quick else 7)
-    show(rows, goals(rows))
+    parser = argparse.ArgumentParser(prog="python -m bench.segments", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a single round; its results are not precise")
+    rows = measure_segmenters(1 if parser.parse_args().quick else 7)
+    print_report(rows, check_goals(rows))
 
 
 if __name__ == "__main__":

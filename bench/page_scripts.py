@@ -1,11 +1,11 @@
-"""The answers of the models in the page's benchmark: markdown of every kind, long enough to stream for half a minute."""
+"""Scripts for the models of the page benchmark: all types of Markdown, enough text to stream for half a minute."""
 
 import json
 
-CHUNK, PACE = 8, 0.01  # characters, and seconds between two pieces
-PIECES = 3500
+CHUNK, INTERVAL = 8, 0.01  # characters per chunk, and seconds between two chunks
+CHUNKS = 3500
 MARKDOWN = """\
-## What voice {number} thinks
+## What model {number} thinks
 
 A table has **no head** when it is round, and whoever *sits down* at it can see `everyone else`. Three reasons:
 
@@ -35,17 +35,17 @@ $$\\int_0^{2\\pi} r \\, d\\varphi = 2 \\pi r.$$
 
 """
 
-MODELS = [f"scripted/voice{number}" for number in range(1, 7)]
+MODELS = [f"scripted/model{number}" for number in range(1, 7)]
 
 
-def _answer(number: int) -> str:
-    words = MARKDOWN.replace("{number}", str(number))
-    return words * (PIECES * CHUNK // len(words) + 1)
+def _build_answer(number: int) -> str:
+    markdown = MARKDOWN.replace("{number}", str(number))
+    return markdown * (CHUNKS * CHUNK // len(markdown) + 1)
 
 
 SCRIPTS = (
     "\n".join(
-        f"[voice{number}]\nanswer = {json.dumps(_answer(number))}\nchunk_chars = {CHUNK}\nchunk_interval_seconds = {PACE}\n"
+        f"[model{number}]\nanswer = {json.dumps(_build_answer(number))}\nchunk_chars = {CHUNK}\nchunk_interval_seconds = {INTERVAL}\n"
         for number in range(1, 7)
     )
     + '\n[short]\nanswer = "Everyone who sits down at a round table can see everyone else."\nchunk_chars = 100\n'

@@ -1,6 +1,7 @@
-"""Who is measured: a bare loop, our three adapters, and the SDKs where they are installed.
+"""The measured clients: a minimal client, Moot's three wire formats, and the SDKs if they are installed.
 
-A contender is opened once on the server's address, and then asked with a plan; it tells each text that it hears.
+Opening a client returns a function that sends one request. The model name in the request selects the response of the
+server, and the client calls `on_text` for each text that it receives from the stream.
 """
 
 import os
@@ -30,8 +31,8 @@ QUESTION = "Why does an event loop need no threads?"
 MESSAGES = [{"role": "user", "content": QUESTION}]
 
 OnText = Callable[[str], object]
-Ask = Callable[[str, OnText], Coroutine[None, None, None]]
-OpenContender = Callable[[str], AbstractAsyncContextManager[Ask]]
+SendRequest = Callable[[str, OnText], Coroutine[None, None, None]]
+OpenClient = Callable[[str], AbstractAsyncContextManager[SendRequest]]
 
 
 class Delta(Struct):
@@ -47,13 +48,13 @@ class Frame(Struct):
 
 
 @asynccontextmanager
-async def bare(address: str) -> AsyncIterator[Ask]:
-    """The least that aiohttp and msgspec can do: no limits, no errors, no stop, no time-outs."""
+async def open_bare_client(address: str) -> AsyncIterator[SendRequest]:
+    """Open a minimal client of aiohttp and msgspec, without limits, error handling, cancellation or timeouts."""
     decoder = msgspec.json.Decoder(Frame)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
-        async def ask(plan: str, on_text: OnText) -> None:
-            body = msgspec.json.encode({"model": plan, "stream": True, "messages": MESSAGES})
+        async def send_request(model: str, on_text: OnText) -> None:
+            body = msgspec.json.encode({"model": model, "stream": True, "messages": MESSAGES})
             rest = b""
             async with session.post(f"{address}/v1/chat/completions", data=body) as response:
                 async for piece in response.content.iter_any():
@@ -64,89 +65,91 @@ async def bare(address: str) -> AsyncIterator[Ask]:
                                 if choice.delta.content:
                                     on_text(choice.delta.content)
 
-        yield ask
+        yield send_request
 
 
-def moot(name: str, wire: WireFormat, path: str) -> OpenContender:
-    """Our path: the provider's stream through the turn to the log, and its reader."""
+def build_moot_client(name: str, wire: WireFormat, path: str) -> OpenClient:
+    """Build a client from Moot's own code: provider stream, turn, event log and subscriber."""
 
     @asynccontextmanager
-    async def open_contender(address: str) -> AsyncIterator[Ask]:
+    async def open_client(address: str) -> AsyncIterator[SendRequest]:
         transport = Transport()
         provider = HttpProvider(name, wire, address + path, transport)
 
-        async def ask(plan: str, on_text: OnText) -> None:
-            def read(events: Sequence[Event]) -> None:
+        async def send_request(model: str, on_text: OnText) -> None:
+            def handle_events(events: Sequence[Event]) -> None:
                 for event in events:
                     if isinstance(event, TextDelta):
                         on_text(event.text)
 
-            request = ModelRequest(model=plan, messages=(user_message(QUESTION),))
+            request = ModelRequest(model=model, messages=(user_message(QUESTION),))
             stream = provider.stream_chunks(request, "key")
             consumer = StreamConsumer(TurnKey("alpha"), Limits())
-            result = await consume_stream(stream, consumer, StopSignal(), RunLog(read).append_events)
+            result = await consume_stream(stream, consumer, StopSignal(), RunLog(handle_events).append_events)
             assert result.status == "completed", result
 
         try:
-            yield ask
+            yield send_request
         finally:
             await transport.aclose()
 
-    return open_contender
+    return open_client
 
 
 @asynccontextmanager
-async def openai_sdk(address: str) -> AsyncIterator[Ask]:
+async def open_openai_sdk(address: str) -> AsyncIterator[SendRequest]:
     library: Any = import_module("openai")
     async with library.AsyncOpenAI(base_url=f"{address}/v1", api_key="key") as client:
 
-        async def ask(plan: str, on_text: OnText) -> None:
-            stream = await client.chat.completions.create(model=plan, messages=MESSAGES, stream=True)
+        async def send_request(model: str, on_text: OnText) -> None:
+            stream = await client.chat.completions.create(model=model, messages=MESSAGES, stream=True)
             async for chunk in stream:
                 if chunk.choices and (text := chunk.choices[0].delta.content):
                     on_text(text)
 
-        yield ask
+        yield send_request
 
 
 @asynccontextmanager
-async def litellm(address: str) -> AsyncIterator[Ask]:
-    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it fetches a list when it is imported
+async def open_litellm(address: str) -> AsyncIterator[SendRequest]:
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # without this, the import sends a request for a price list
     os.environ["LITELLM_TELEMETRY"] = "False"
     library: Any = import_module("litellm")
     library.telemetry = False
 
-    async def ask(plan: str, on_text: OnText) -> None:
+    async def send_request(model: str, on_text: OnText) -> None:
         stream = await library.acompletion(
-            model=f"openai/{plan}", messages=MESSAGES, stream=True, api_base=f"{address}/v1", api_key="key"
+            model=f"openai/{model}", messages=MESSAGES, stream=True, api_base=f"{address}/v1", api_key="key"
         )
         async for chunk in stream:
             if chunk.choices and (text := chunk.choices[0].delta.content):
                 on_text(text)
 
-    yield ask
+    yield send_request
 
 
 BARE = "bare loop"
-MOOT = "moot, openai"
+MOOT = "Moot, OpenAI format"
 OPENAI_SDK = "OpenAI SDK"
 LITELLM = "LiteLLM"
-CONTENDERS: dict[str, OpenContender] = {
-    BARE: bare,
-    MOOT: moot("openai", OpenAIWireFormat(), "/v1"),
-    "moot, anthropic": moot("anthropic", AnthropicWireFormat(), "/v1"),
-    "moot, google": moot("google", GoogleWireFormat(), "/v1beta"),
-    OPENAI_SDK: openai_sdk,
-    LITELLM: litellm,
+CLIENTS: dict[str, OpenClient] = {
+    BARE: open_bare_client,
+    MOOT: build_moot_client("openai", OpenAIWireFormat(), "/v1"),
+    "Moot, Anthropic format": build_moot_client("anthropic", AnthropicWireFormat(), "/v1"),
+    "Moot, Google format": build_moot_client("google", GoogleWireFormat(), "/v1beta"),
+    OPENAI_SDK: open_openai_sdk,
+    LITELLM: open_litellm,
 }
 PACKAGES = {OPENAI_SDK: "openai", LITELLM: "litellm"}
 
 
-def installed_contenders() -> dict[str, OpenContender]:
-    """Leave out the SDKs that are not there to be measured."""
-    return {name: opened for name, opened in CONTENDERS.items() if name not in PACKAGES or find_spec(PACKAGES[name])}
+def list_installed_clients() -> dict[str, OpenClient]:
+    """Return all clients except the SDKs that are not installed."""
+    return {
+        name: open_client for name, open_client in CLIENTS.items() if name not in PACKAGES or find_spec(PACKAGES[name])
+    }
 
 
-def versions() -> dict[str, str]:
+def read_package_versions() -> dict[str, str]:
     packages = ("aiohttp", "msgspec", "uvloop", *PACKAGES.values())
     return {package: metadata.version(package) for package in packages if find_spec(package)}
