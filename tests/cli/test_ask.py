@@ -94,9 +94,7 @@ class TestOneModel:
     def test_failure_is_reported_with_exit_code_1(self, moot: MootCli) -> None:
         done = moot("ask", "hi", "-m", "scripted/unauthorized")
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr == (
-            "moot: Key rejected for scripted (HTTP 401). Check the key and what it may be used for.\n"
-        )
+        assert done.stderr == ("moot: Key rejected for scripted (HTTP 401). Check the key and its permissions.\n")
 
     def test_retryable_failure_is_retried(self, moot: MootCli) -> None:
         done = moot("ask", "hi", "-m", "scripted/flaky")
@@ -134,7 +132,7 @@ Round tables.
 hi
 
 === Beta · scripted/forbidden ===
-[failed: Key rejected for scripted (HTTP 403). Check the key and what it may be used for.]
+[failed: Key rejected for scripted (HTTP 403). Check the key and its permissions.]
 
 === Gamma · scripted/echo ===
 hi

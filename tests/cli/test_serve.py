@@ -244,7 +244,7 @@ def test_port_in_use_is_reported(moot: MootCli) -> None:
         port = str(taken.getsockname()[1])
         words = usage_error_text(moot("serve", "--port", port, XDG_DATA_HOME=str(moot.folder)))
     assert words.startswith(f"Cannot listen on 127.0.0.1, port {port}: ")
-    assert words.endswith("Choose another with --port.")
+    assert words.endswith(": Address already in use. Choose another port with --port.")
 
 
 @pytest.mark.parametrize(

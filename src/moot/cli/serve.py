@@ -144,9 +144,8 @@ def _open_listener(host: str, port: int) -> socket.socket:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        raise UsageError(
-            f"Cannot listen on {host}, port {port}: {error.strerror}. Choose another with --port."
-        ) from error
+        reason = str(error.strerror).partition(" (while")[0]  # the rest repeats the address
+        raise UsageError(f"Cannot listen on {host}, port {port}: {reason}. Choose another port with --port.") from error
 
 
 def _listener_url(listener: socket.socket) -> str:

@@ -182,7 +182,7 @@ def _fault_message(kind: FaultKind, provider_name: str, status: int, quote: str)
     quoted = f": {quote}" + ("" if quote.endswith((".", "!", "?", "…")) else ".") if quote else "."
     match kind:
         case "auth":
-            return f"Key rejected for {provider_name}{http}. Check the key and what it may be used for."
+            return f"Key rejected for {provider_name}{http}. Check the key and its permissions."
         case "rate_limit":
             return f"{provider_name} is limiting requests{http}{quoted}"
         case "overloaded":

@@ -440,7 +440,7 @@ async def test_call_waiting_for_call_limiter_can_be_stopped() -> None:
         ("silence", "Try again, or choose a faster model."),
         ("retry_ms", "Try again later, or choose another model."),
         ("overloaded", "Try again later, or choose another model."),
-        ("unauthorized", "Check the key and what it may be used for."),
+        ("unauthorized", "Check the key and its permissions."),
     ],
 )
 async def test_fault_message_ends_with_advice(script: str, words: str) -> None:
