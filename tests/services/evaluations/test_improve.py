@@ -4,9 +4,7 @@ An evaluation has one improvement at a time. It stops when the client leaves.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import aclosing
-from pathlib import Path
 
 import pytest
 
@@ -22,26 +20,15 @@ from moot.store.library.evaluations import Evaluations
 from moot.store.runs.runs import WorkerRegistry
 from moot.types.errors import Conflict
 from moot.types.personas import PersonaChange, PersonaDraft
-from tests.support.accounts import ANNA, database_with_accounts
-from tests.support.databases import SLOW_ON_POSTGRES
+from tests.support.accounts import ANNA
 from tests.support.evaluation_app import (
     CALLER,
     EvaluationApp,
-    create_evaluation_app,
     judge_reply,
     rewrite_reply,
 )
 
 SCEPTIC = "shipped_sceptic"
-
-
-@pytest.fixture(params=SLOW_ON_POSTGRES)
-async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EvaluationApp]:
-    async with (
-        database_with_accounts(request.param, tmp_path) as database,
-        create_evaluation_app(database) as app,
-    ):
-        yield app
 
 
 async def collect_improvement_events(harness: EvaluationApp, evaluation_id: str) -> list[ImprovementEvent]:

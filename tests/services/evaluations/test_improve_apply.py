@@ -1,7 +1,5 @@
 """Applying an improvement changes the tenant's own persona or copies another one. Both can be undone."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,26 +7,15 @@ import pytest
 from moot.types.errors import Conflict
 from moot.types.evaluations import Evaluation
 from moot.types.personas import PersonaChange, PersonaDraft
-from tests.support.accounts import ANNA, database_with_accounts
-from tests.support.databases import SLOW_ON_POSTGRES
+from tests.support.accounts import ANNA
 from tests.support.evaluation_app import (
     CALLER,
     EvaluationApp,
-    create_evaluation_app,
     judge_reply,
     rewrite_reply,
 )
 
 SCEPTIC = "shipped_sceptic"
-
-
-@pytest.fixture(params=SLOW_ON_POSTGRES)
-async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EvaluationApp]:
-    async with (
-        database_with_accounts(request.param, tmp_path) as database,
-        create_evaluation_app(database) as app,
-    ):
-        yield app
 
 
 async def create_improved_evaluation(

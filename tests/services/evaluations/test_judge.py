@@ -1,28 +1,15 @@
 """The judge gives one verdict for each assertion, at temperature 0, and ignores instructions in the answer."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from moot.prompts.tasks.evaluation import parse_assertions
 from moot.providers.scripted.scripts import last_user_text
 from moot.store.library.evaluations import Evaluations
 from moot.types.errors import Conflict, NotFound, ProviderError
-from tests.support.accounts import ANNA, database_with_accounts
-from tests.support.databases import SLOW_ON_POSTGRES
-from tests.support.evaluation_app import ASSERTIONS, CALLER, EvaluationApp, create_evaluation_app, judge_reply
+from tests.support.accounts import ANNA
+from tests.support.evaluation_app import ASSERTIONS, CALLER, EvaluationApp, judge_reply
 
 TWO_ASSERTIONS = parse_assertions(ASSERTIONS)
-
-
-@pytest.fixture(params=SLOW_ON_POSTGRES)
-async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EvaluationApp]:
-    async with (
-        database_with_accounts(request.param, tmp_path) as database,
-        create_evaluation_app(database) as app,
-    ):
-        yield app
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ async def _fetch_row(connection: AsyncConnection, id: str, query: Select[tuple[o
 
 def _make_evaluation(row: RowMapping) -> Evaluation:
     improvement: Improvement = row["improvement"] or Improvement()
-    own = {name: row[name] for name in Evaluation.__struct_fields__ if name in evaluation.c and name != "rounds"}
+    own = {name: row[name] for name in Evaluation.__struct_fields__ if name in evaluation.c}
     return Evaluation(**own, rounds=improvement.rounds, applied_improvement=improvement.applied_improvement)
 
 
